@@ -50,6 +50,8 @@ export {
   type OutputSchema,
   ToolResult,
 } from "./client/tool-result.js";
+export type { McpTask, TaskStatus } from "./client/tasks/mcp-task.js";
+export type { WaitForTaskOptions } from "./client/tasks/task-client.js";
 export type { Clock } from "./async/clock.js";
 export type {
   BodyReaderLike,
@@ -98,6 +100,7 @@ export type {
 } from "./config/server-definition.js";
 export type {
   ElicitationOption,
+  ExtensionsOption,
   FormElicitation,
   FormElicitationResult,
   FormHandler,
@@ -199,6 +202,7 @@ export type {
 } from "./toolset/mcp-toolset.js";
 export type { InputResponse, InputRequest, InputRequests } from "./tools/elicitation/interrupt-for-input.js";
 export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
+export type { LargeResultOptions } from "./tools/large-results/result-keeper.js";
 export type { ToolRunConfig } from "./tools/tool-run.js";
 export type { ToolProgress } from "./tools/progress-reporter.js";
 export type { ToolFilter, ToolFilterContext } from "./tools/tool-filter.js";

@@ -116,7 +116,7 @@ describe("the public surface has", () => {
 
   it("these server defaults", () => {
     expect(api.SERVER_DEFAULTS).toEqual({
-      timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
+      timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000, taskMs: 3_600_000 },
       session: {
         maxRecoveries: 8,
         sequential: false,
@@ -154,6 +154,7 @@ describe("the public surface has", () => {
       coerceArguments: false,
       outputValidation: "warn",
       limits: { contentChars: 100_000 },
+      largeResults: "truncate",
       onToolError: "return",
       resourceTools: false,
     });
@@ -229,6 +230,7 @@ describe("the public surface has", () => {
       "breaker",
       "callTool",
       "callTools",
+      "cancelTask",
       "capabilities",
       "close",
       "complete",
@@ -238,6 +240,7 @@ describe("the public surface has", () => {
       "getBreaker",
       "getInstructions",
       "getPrompt",
+      "getTask",
       "hintProtocolVersion",
       "identityOf",
       "instructions",
@@ -246,6 +249,7 @@ describe("the public surface has", () => {
       "listPrompts",
       "listResourceTemplates",
       "listResources",
+      "listTasks",
       "listTools",
       "metrics",
       "on",
@@ -263,6 +267,7 @@ describe("the public surface has", () => {
       "toolPolicy",
       "tryCallTool",
       "unsubscribeResource",
+      "waitForTask",
     ]);
     expect(Symbol.asyncDispose in api.McpClient.prototype).toBe(true);
   });

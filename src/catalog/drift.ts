@@ -1,4 +1,4 @@
-import type { McpToolInfo } from "../config/list-items.js";
+import { isOfferedToModels, type McpToolInfo } from "../config/list-items.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
@@ -53,8 +53,8 @@ export function compareTools(
   { tools, isSnapshot }: ToolBaseline,
   current: readonly McpToolInfo[],
 ): ServerDrift {
-  const before = new Map(tools.map((tool) => [tool.name, tool]));
-  const after = new Map(current.map((tool) => [tool.name, tool]));
+  const before = toToolMap(tools);
+  const after = toToolMap(current);
   const added = [...after.keys()].filter((name) => !before.has(name)).toSorted();
   const removed = [...before.keys()].filter((name) => !after.has(name)).toSorted();
   const changed = [...before.values()].flatMap((tool) => {
@@ -65,6 +65,10 @@ export function compareTools(
   });
   const isSame = added.length + removed.length + changed.length === 0;
   return { state: isSame ? "same" : "changed", added, removed, changed };
+}
+
+function toToolMap(tools: readonly McpToolInfo[]): Map<string, McpToolInfo> {
+  return new Map(tools.filter(isOfferedToModels).map((tool) => [tool.name, tool]));
 }
 
 /** The result for a server that could not be listed. */

@@ -53,12 +53,10 @@ function renderList({ results, findings, tokenCosts }: ListReport, page: Page): 
   const tools = results.flatMap(({ connected }) => connected?.tools ?? []);
   const widest = Math.max(0, ...tools.map((tool) => textWidth(formatSignature(tool))));
   const width = Math.min(widest, MAX_SIGNATURE_WIDTH, Math.floor((columns - INDENT) / 2));
-  const tokensOf = (tool: McpToolInfo, { server }: ServerResult) =>
-    `~${countToolTokens(toToolDefinition(tool, server))}`;
   const widestTokens = Math.max(
     0,
     ...results.flatMap((result) =>
-      (result.connected?.tools ?? []).map((tool) => tokensOf(tool, result).length),
+      (result.connected?.tools ?? []).map((tool) => formatTokens(tool, result).length),
     ),
   );
   const sections = renderServers(results, page, {
@@ -67,13 +65,17 @@ function renderList({ results, findings, tokenCosts }: ListReport, page: Page): 
       (result.connected?.tools ?? []).map((tool) => {
         const { redactor } = result.server;
         const signature = truncateToWidth(redactor.redact(formatSignature(tool)), width);
-        const start = `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${tokensOf(tool, result).padStart(widestTokens)}`;
+        const start = `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${formatTokens(tool, result).padStart(widestTokens)}`;
         const summary = truncateToWidth(redactor.redact(getSummary(tool)), columns - textWidth(start) - 2);
         return `${start}  ${colors.dim(summary)}`.trimEnd();
       }),
   });
   const visible = findings.filter(({ severity }) => severity !== "note");
   return [...renderSections(sections, visible, page), ...renderTotalTokens(tokenCosts, page)];
+}
+
+function formatTokens(tool: McpToolInfo, { server }: ServerResult): string {
+  return `~${countToolTokens(toToolDefinition(tool, server))}`;
 }
 
 /** Returns the first line of the description. */

@@ -52,6 +52,8 @@ export interface CallInput {
   readonly responses?: JsonObject | undefined;
   /** `inputRequired.requestState`, unchanged. */
   readonly requestState?: string | undefined;
+  /** `inputRequired.taskId`: the call goes on with this task, and no other one is created. */
+  readonly taskId?: string | undefined;
 }
 
 /** Options of one tool call. */
@@ -70,6 +72,11 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
    * `result.inputRequired`, and the call is repeated with the responses. Pass `{}` on the first call.
    */
   readonly input?: CallInput | undefined;
+  /**
+   * Asks a server of 2025-11-25 to run the call as a task; other servers decide themselves.
+   * @default true for tools that can only be called as a task, by the last list of tools; otherwise false
+   */
+  readonly task?: boolean | undefined;
   /**
    * HTTP headers for this call only. Headers reserved by the protocol are ignored. Their values are redacted from
    * errors, logs and events, also when the server echoes them.
@@ -127,6 +134,7 @@ const CALL_TOOL_KEYS = {
   output: true,
   idempotent: true,
   input: true,
+  task: true,
   headers: true,
   meta: true,
   loggableArgs: true,
@@ -198,7 +206,7 @@ export function assertToolCall(server: string, call: ToolCall, options: CallTool
 }
 
 function validateCallOptions(options: CallToolOptions): ConfigIssue[] {
-  const { onProgress, output, idempotent, input, meta, secrets, headers } = options;
+  const { onProgress, output, idempotent, input, task, meta, secrets, headers } = options;
   const issues: ConfigIssue[] = [];
   const addIssue = (path: string, expected: string, actual: unknown) =>
     issues.push({ path, message: `expected ${expected}, got ${describeValue(actual)}` });
@@ -208,6 +216,7 @@ function validateCallOptions(options: CallToolOptions): ConfigIssue[] {
     addIssue("output", "a Standard Schema, such as a zod schema", output);
   if (idempotent !== undefined && typeof idempotent !== "boolean")
     addIssue("idempotent", "true or false", idempotent);
+  if (task !== undefined && typeof task !== "boolean") addIssue("task", "true or false", task);
   if (input !== undefined && !isObject(input)) addIssue("input", "an object", input);
   if (meta !== undefined && !isObject(meta)) addIssue("meta", "an object", meta);
   if (secrets !== undefined && !isStringArray(secrets)) addIssue("secrets", "an array of strings", secrets);

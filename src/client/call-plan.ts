@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { raceAbort } from "../async/cancel-scope.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { findOptionsProblem, optionKeys } from "../config/parse-options.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -20,6 +21,8 @@ export interface DependentCall<Call extends ToolCall = ToolCall> {
 
 interface CallPlanOptions<Call extends ToolCall> {
   readonly concurrency: number;
+  /** Ends the wait for the function of a dependent call. */
+  readonly signal: AbortSignal | undefined;
   readonly tryCall: (call: Call) => Promise<CallOutcome>;
 }
 
@@ -29,7 +32,7 @@ interface CallPlanOptions<Call extends ToolCall> {
  */
 export async function runCalls<Call extends ToolCall>(
   calls: readonly (Call | DependentCall<Call>)[],
-  { concurrency, tryCall }: CallPlanOptions<Call>,
+  { concurrency, signal, tryCall }: CallPlanOptions<Call>,
 ): Promise<CallOutcome[]> {
   if (!calls.some(isDependent))
     return mapConcurrent(calls as readonly Call[], concurrency, (call) => tryCall(call));
@@ -40,7 +43,7 @@ export async function runCalls<Call extends ToolCall>(
   const outcomes: CallOutcome[] = Array.from({ length: calls.length });
   await mapConcurrent(order, concurrency, async (index) => {
     const call = calls[index] as Call | DependentCall<Call>;
-    const outcome = isDependent<Call>(call) ? runDependent(call, byId, tryCall) : tryCall(call);
+    const outcome = isDependent<Call>(call) ? runDependent(call, byId, { signal, tryCall }) : tryCall(call);
     if (typeof call?.id === "string") byId.set(call.id, outcome);
     outcomes[index] = await outcome;
   });
@@ -50,24 +53,30 @@ export async function runCalls<Call extends ToolCall>(
 async function runDependent<Call extends ToolCall>(
   { id = randomUUID(), dependsOn, call: createCall }: DependentCall<Call>,
   byId: ReadonlyMap<string, Promise<CallOutcome>>,
-  tryCall: (call: Call) => Promise<CallOutcome>,
+  { signal, tryCall }: Pick<CallPlanOptions<Call>, "signal" | "tryCall">,
 ): Promise<CallOutcome> {
   const startedAt = performance.now();
   const fail = (error: McpRuntimeError): CallOutcome => {
     const latencyMs = performance.now() - startedAt;
     return { ok: false, error, server: "", tool: "", requestId: id, latencyMs, attempts: 0 };
   };
-  const results: Record<string, ToolResult> = {};
+  const found: [string, ToolResult][] = [];
   for (const dependency of dependsOn) {
     const outcome = await byId.get(dependency);
-    if (outcome?.ok === true && !outcome.result.isError) results[dependency] = outcome.result;
+    if (outcome?.ok === true && !outcome.result.isError) found.push([dependency, outcome.result]);
     else return fail(dependencyError(id, dependency, outcome));
   }
   let call: Call;
   try {
-    call = { ...(await createCall(results)), id };
+    const results = Object.fromEntries(found);
+    const created = await (signal === undefined
+      ? createCall(results)
+      : raceAbort(signal, () => createCall(results)));
+    call = { ...created, id };
   } catch (cause) {
-    const text = `The call "${id}" was not sent: its function failed: ${String(cause)}`;
+    if (signal?.aborted === true) throw cause;
+    const reason = cause instanceof Error || typeof cause === "string" ? String(cause) : describeValue(cause);
+    const text = `The call "${id}" was not sent: its function failed: ${reason}`;
     return fail(new McpRuntimeError("invalid-config", text, { cause }));
   }
   return tryCall(call);
@@ -75,7 +84,7 @@ async function runDependent<Call extends ToolCall>(
 
 function dependencyError(id: string, dependency: string, outcome: CallOutcome | undefined): McpRuntimeError {
   const cause = outcome?.ok === false ? outcome.error : undefined;
-  const reason = outcome?.ok === true ? excerpt(outcome.result.text()) : cause?.message;
+  const reason = excerpt(outcome?.ok === true ? outcome.result.text() : (cause?.message ?? ""));
   const text = `The call "${id}" was not sent: the call "${dependency}", whose result it needs, failed: ${reason}`;
   return new McpRuntimeError("not-sent", text, { cause });
 }

@@ -23,10 +23,8 @@ import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { stripHiddenCharacters, excerpt } from "../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
-import type { SessionSlot } from "../session/session-pool.js";
 import type { ServerMetadata, Session } from "../session/session.js";
 import { type ClientMetrics, RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ListenOptions } from "../telemetry/typed-emitter.js";
@@ -67,7 +65,10 @@ import { ListReader } from "./list-reader.js";
 import { RetryBudgets } from "./policies/retry-budget.js";
 import { ServerProbe } from "./policies/server-probe.js";
 import { RequestEventEmitter } from "./request-event-emitter.js";
+import { finishLogin } from "./finish-login.js";
 import { ToolClient } from "./tool-client.js";
+import type { McpTask } from "./tasks/mcp-task.js";
+import { TaskClient, type WaitForTaskOptions } from "./tasks/task-client.js";
 
 /** Request metrics of one server, and the state of its circuit breakers. */
 export interface ServerMetrics extends ClientMetrics {
@@ -100,7 +101,7 @@ export class McpClient implements AsyncDisposable {
   readonly #lifecycle: ClientLifecycle;
   readonly #monitoring: Pick<ClientInternals, "breakers" | "probe" | "metrics">;
   readonly #runner: RequestRunner;
-  readonly #features: Pick<ClientInternals, "tools" | "lists" | "resources" | "prompts">;
+  readonly #features: Pick<ClientInternals, "tools" | "tasks" | "lists" | "resources" | "prompts">;
 
   /**
    * Opens no connection.
@@ -349,11 +350,51 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
+   * Lists the tasks of the caller. Servers of 2026-07-28 have no such list: keep the ids.
+   * @throws {McpRuntimeError} kind `not-found` if the server does not list tasks.
+   */
+  async listTasks(options: RequestOptions = {}): Promise<McpTask[]> {
+    return this.#features.tasks.list(options);
+  }
+
+  /**
+   * Requests the status of a task.
+   * @throws {McpRuntimeError} kind `not-found` if the server does not know it.
+   */
+  async getTask(taskId: string, options: RequestOptions = {}): Promise<McpTask> {
+    return this.#features.tasks.get(taskId, options);
+  }
+
+  /**
+   * Cancels a task. The server may still end it in another way.
+   * @throws {McpRuntimeError} kind `invalid-request` if the server does not know it, or if it has already ended.
+   */
+  async cancelTask(taskId: string, options: RequestOptions = {}): Promise<void> {
+    await this.#features.tasks.cancel(taskId, options);
+  }
+
+  /**
+   * Waits until a task has ended, at most `timeouts.taskMs`, and returns the result of its call. Aborting the wait does
+   * not cancel the task.
+   * @throws {McpRuntimeError} if the task failed or was cancelled (kind `cancelled`), or is unknown (kind `not-found`).
+   *
+   * @example
+   * ```ts
+   * const result = await client.waitForTask(taskId, { onProgress: ({ message }) => console.log(message) });
+   * ```
+   */
+  async waitForTask(taskId: string, options: WaitForTaskOptions = {}): Promise<ToolResult> {
+    return this.#features.tasks.wait(taskId, options);
+  }
+
+  /**
    * Lists all tools of the server, sorted by name.
    * @throws {McpRuntimeError} kind `too-large` above `limits.tools`, `invalid-response` for an incomplete list.
    */
   async listTools(options: ListToolsOptions = {}): Promise<McpToolInfo[]> {
-    return this.#features.lists.listTools(options);
+    const listed = await this.#features.lists.listTools(options);
+    this.#features.tools.rememberTaskTools(listed);
+    return listed;
   }
 
   /** Lists all resources of the server, sorted by URI; empty if it does not support resources. */
@@ -432,24 +473,6 @@ export class McpClient implements AsyncDisposable {
   }
 }
 
-/** Passes an authorization code, or all redirect parameters, to the OAuth flow that waits for it. */
-async function finishLogin(
-  server: string,
-  credentials: SessionSlot["credentials"],
-  login: string | URLSearchParams,
-): Promise<void> {
-  const invalidLogin = (text: string) => new McpRuntimeError("invalid-config", text, { server });
-  const params = login instanceof URLSearchParams ? login : undefined;
-  const code: unknown = params === undefined ? login : params.get("code");
-  const error = params?.get("error");
-  if (typeof error === "string")
-    throw new McpRuntimeError("unauthorized", `The login failed: ${excerpt(error)}.`, { server });
-  if (typeof code !== "string" || code === "")
-    throw invalidLogin("finishAuth requires the authorization code from the redirect.");
-  if (credentials === undefined) throw invalidLogin(`Server "${server}" has no auth in its definition.`);
-  await credentials.finishLogin({ code, params });
-}
-
 function toServerConfig(server: ({ readonly name: string } & ServerDefinition) | ServerConfig): ServerConfig {
   const input = assertObject(server, { subject: "The server" });
   if (isServerConfig(input)) return input;
@@ -487,6 +510,7 @@ interface ClientInternals {
   readonly metrics: RequestMetrics;
   readonly runner: RequestRunner;
   readonly tools: ToolClient;
+  readonly tasks: TaskClient;
   readonly lists: ListReader;
   readonly resources: ResourceClient;
   readonly prompts: PromptClient;
@@ -564,9 +588,10 @@ function createClientInternals(config: ServerConfig, options: McpClientOptions):
       runner.request("ping", {}, { ...requestOptions, isIdempotent: true, purpose: "call" }),
     warn: (message) => events.warn(`Server "${server}": ${message}`),
   });
-  const tools = new ToolClient({ server, clock, runner });
+  const tasks = new TaskClient({ server, clock, random, events, redactor, lifecycle, runner });
+  const tools = new ToolClient({ server, clock, runner, tasks, redactor });
   const lists = new ListReader({ server, clock, events, lifecycle, runner });
   const resources = new ResourceClient({ server, lifecycle, runner, lists });
   const prompts = new PromptClient({ server, runner, lists });
-  return { events, lifecycle, breakers, probe, metrics, runner, tools, lists, resources, prompts };
+  return { events, lifecycle, breakers, probe, metrics, runner, tools, tasks, lists, resources, prompts };
 }

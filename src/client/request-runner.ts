@@ -106,7 +106,10 @@ export class RequestRunner {
    * Runs an operation of one or more requests. It belongs to the client epoch it began in: `close()` cancels it as a
    * whole, also between two requests.
    */
-  async runOperation<T>(options: RequestOptions, work: (send: SendRequest) => Promise<T>): Promise<T> {
+  async runOperation<T>(
+    options: RequestOptions,
+    work: (send: SendRequest, cancellation: CancelScope) => Promise<T>,
+  ): Promise<T> {
     const { server, lifecycle } = this.#deps;
     assertRequestOptions(server, options);
     const cancellation = CancelScope.fromSignal(options.signal);
@@ -116,7 +119,7 @@ export class RequestRunner {
         cancellation.throwIfCancelled();
         const request = this.#createRequest(method, params, details, options, cancellation, connect);
         return this.#currentPipeline()(request);
-      });
+      }, cancellation);
     } finally {
       release();
       cancellation.dispose();
@@ -194,7 +197,7 @@ export class RequestRunner {
       identity,
       context,
       startedAt: clock.now(),
-      requestMs: timeoutMs ?? timeouts.requestMs,
+      requestMs: details.timeoutMs ?? timeoutMs ?? timeouts.requestMs,
       totalMs: details.totalMs ?? timeouts.totalMs,
       isIdempotent: details.isIdempotent ?? false,
       signal,
@@ -262,7 +265,7 @@ function holdSecrets(
  * Redacts the message of progress, which the server wrote. A listener that throws or rejects causes a warning; it does
  * not fail the call.
  */
-function toSafeListener(
+export function toSafeListener(
   listener: NonNullable<CallToolOptions["onProgress"]>,
   events: ClientEvents,
   redactor: Redactor,

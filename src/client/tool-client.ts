@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../async/clock.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import {
@@ -16,18 +18,27 @@ import {
   assertToolCall,
 } from "./call-options.js";
 import { type DependentCall, runCalls } from "./call-plan.js";
-import type { RequestRunner } from "./request-runner.js";
+import type { InternalRequestOptions, RequestRunner } from "./request-runner.js";
+import { getCreatedTask, parseTask } from "./tasks/mcp-task.js";
+import type { TaskClient } from "./tasks/task-client.js";
 import { toValidatedResult, type ToolResult, toToolResult } from "./tool-result.js";
 
 interface ToolClientDependencies {
   readonly server: string;
   readonly clock: Clock;
   readonly runner: RequestRunner;
+  readonly tasks: TaskClient;
+  readonly redactor: Redactor;
 }
+
+type CallDetails = InternalRequestOptions & { readonly tool: string };
 
 /** Calls the tools of one server. */
 export class ToolClient {
   readonly #deps: ToolClientDependencies;
+
+  /** The tools that can only be called as a task, by the last list. */
+  readonly #taskTools = new Set<string>();
 
   constructor(deps: ToolClientDependencies) {
     this.#deps = deps;
@@ -43,11 +54,12 @@ export class ToolClient {
     assertToolCall(server, call, options);
     const { name: tool } = call;
     const args = call.args ?? call.arguments ?? {};
-    const { onProgress, headers, output, meta, input, loggableArgs, secrets, idempotent = false } = options;
+    const { onProgress, headers, output, meta, input, task, loggableArgs, secrets } = options;
     const params: JsonObject = { name: tool, arguments: args };
     if (meta !== undefined) params["_meta"] = meta;
     if (input !== undefined) Object.assign(params, toInputParams(input));
-    const { result, attempts } = await runner.request("tools/call", params, {
+    if (task === true || this.#taskTools.has(tool)) params["task"] = {};
+    const details: CallDetails = {
       signal: options.signal,
       timeoutMs: options.timeoutMs,
       context: options.context,
@@ -57,13 +69,40 @@ export class ToolClient {
       tool,
       toolCallId: call.id,
       requestId,
-      isIdempotent: idempotent,
+      isIdempotent: options.idempotent ?? false,
       loggableArgs,
       secrets,
-    });
+    };
+    let result: unknown;
+    let attempts = 1;
+    if (input?.taskId === undefined) {
+      ({ result, attempts } = await runner.request("tools/call", params, details));
+      const created = getCreatedTask(result);
+      if (created !== undefined) result = await this.#finishTask(created, details);
+    } else result = await this.#resumeTask(input.taskId, input.responses, details);
     const source = { server, tool, attempts };
     if (output === undefined) return { result: toToolResult(result, source), attempts };
     return { result: await toValidatedResult(result, source, output), attempts };
+  }
+
+  /** The tools are called as tasks from now on if they can only be called so. */
+  rememberTaskTools(listed: readonly McpToolInfo[]): void {
+    for (const { name, execution } of listed) {
+      if (execution?.taskSupport === "required") this.#taskTools.add(name);
+      else this.#taskTools.delete(name);
+    }
+  }
+
+  #finishTask(created: JsonObject, details: CallDetails): Promise<JsonObject> {
+    const { tasks } = this.#deps;
+    const task = parseTask(created, this.#deps);
+    const { tool, deferInput = false } = details;
+    return tasks.finishCall({ taskId: task.taskId, tool, created: task, deferInput }, details);
+  }
+
+  #resumeTask(taskId: string, responses: CallInput["responses"], details: CallDetails): Promise<JsonObject> {
+    const { tool } = details;
+    return this.#deps.tasks.finishCall({ taskId, tool, responses, deferInput: true }, details);
   }
 
   /** Returns the failure of a call as a value. Other errors, such as the abort reason of the caller, are thrown. */
@@ -96,7 +135,11 @@ export class ToolClient {
     assertRequestOptions(server, options, CALL_TOOLS_OPTIONS);
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...callOptions } = options;
     assertConcurrency(server, concurrency);
-    return runCalls(calls, { concurrency, tryCall: (call) => this.tryCall(call, callOptions) });
+    return runCalls(calls, {
+      concurrency,
+      signal: callOptions.signal,
+      tryCall: (call) => this.tryCall(call, callOptions),
+    });
   }
 }
 

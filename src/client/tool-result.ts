@@ -88,15 +88,18 @@ export interface InputRequired {
   readonly responses: JsonObject;
   /** Opaque state of the server; send it back unchanged. */
   readonly requestState: string | undefined;
+  /** Set if the input is for a task that is already running. */
+  readonly taskId?: string | undefined;
 }
 
 function toInputRequired(result: JsonObject): InputRequired | undefined {
-  const { resultType, inputRequests, inputResponses = {}, requestState } = result;
+  const { resultType, inputRequests, inputResponses = {}, requestState, taskId } = result;
   if (resultType !== "input_required" || !isPlainObject(inputRequests)) return undefined;
   return {
     requests: inputRequests as InputRequired["requests"],
     responses: inputResponses as JsonObject,
     requestState: typeof requestState === "string" ? requestState : undefined,
+    ...(typeof taskId === "string" ? { taskId } : {}),
   };
 }
 

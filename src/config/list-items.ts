@@ -23,6 +23,8 @@ export interface McpToolInfo extends BaseInfo {
   readonly outputSchema?: JsonObject | undefined;
   /** Hints of the server about the behavior of the tool, such as `readOnlyHint`. They may be wrong. */
   readonly annotations?: JsonObject | undefined;
+  /** How the tool can be called as a task (2025-11-25); `undefined` if it cannot. Later servers decide for each call. */
+  readonly execution?: { readonly taskSupport: "optional" | "required" } | undefined;
 }
 
 /** Fields of resources and templates. Hidden characters are removed from texts. */
@@ -74,15 +76,13 @@ export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
   const { name, title, description, inputSchema, outputSchema, annotations, icons, execution, _meta } = value;
   if (typeof name !== "string") return { problem: "has no name" };
   if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
-  // In 2025-11-25. In 2026-07-28 the server decides, and creates tasks only for clients that declare the extension.
-  if (isPlainObject(execution) && execution["taskSupport"] === "required")
-    return { problem: 'can only be called as a task (taskSupport "required"), which is not supported,' };
   const optional: Partial<McpToolInfo> = {
     title:
       optionalString(title) ?? optionalString(isPlainObject(annotations) ? annotations["title"] : undefined),
     description: optionalString(description),
     outputSchema: isObjectSchema(outputSchema) ? outputSchema : undefined,
     annotations: optionalObject(annotations),
+    execution: parseExecution(execution),
     icons: optionalObjects(icons),
     meta: optionalObject(_meta),
   };
@@ -92,6 +92,27 @@ export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
     if (field !== undefined) item[key] = field;
   }
   return { item };
+}
+
+/** Returns `_meta.ui` of a tool (MCP Apps); `undefined` if it has no user interface. */
+export function getToolUi({ meta }: McpToolInfo): JsonObject | undefined {
+  if (meta === undefined) return undefined;
+  const { ui, "ui/resourceUri": resourceUri } = meta;
+  if (isPlainObject(ui)) return ui;
+  // The form of MCP Apps before 2026-01-26.
+  return typeof resourceUri === "string" ? { resourceUri } : undefined;
+}
+
+/** False for the tools that only a user interface may call. MCP Apps forbids offering them to a model. */
+export function isOfferedToModels(tool: McpToolInfo): boolean {
+  const visibility = getToolUi(tool)?.["visibility"];
+  return !Array.isArray(visibility) || visibility.includes("model");
+}
+
+/** SDK servers list "forbidden" for all other tools. */
+function parseExecution(value: unknown): McpToolInfo["execution"] {
+  const taskSupport = isPlainObject(value) ? value["taskSupport"] : undefined;
+  return taskSupport === "optional" || taskSupport === "required" ? { taskSupport } : undefined;
 }
 
 function isObjectSchema(value: unknown): value is JsonObject {

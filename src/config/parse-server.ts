@@ -182,12 +182,14 @@ function toServerConfig(name: string, parsed: ParsedServer): ServerConfig {
   return config;
 }
 
-function toHandlers({ roots, onSamplingRequest, onElicitationRequest }: ParsedServer): ServerRequestHandlers {
+function toHandlers(parsed: ParsedServer): ServerRequestHandlers {
+  const { extensions, roots, onSamplingRequest, onElicitationRequest } = parsed;
   const elicit =
     typeof onElicitationRequest === "function"
       ? { form: onElicitationRequest, url: onElicitationRequest }
       : onElicitationRequest;
-  return { roots, sample: onSamplingRequest, elicitForm: elicit?.form, elicitUrl: elicit?.url };
+  const elicitation = { elicitForm: elicit?.form, elicitUrl: elicit?.url };
+  return { extensions, roots, sample: onSamplingRequest, ...elicitation };
 }
 
 /** Options that are needed before a dynamic server is resolved. */

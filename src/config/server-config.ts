@@ -20,7 +20,7 @@ const MEBIBYTE = 1024 * 1024;
 
 /** The defaults of all server options. The table in the docs is generated from here. */
 export const SERVER_DEFAULTS = {
-  timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
+  timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000, taskMs: 3_600_000 },
   session: {
     maxRecoveries: 8,
     sequential: false,

@@ -16,7 +16,13 @@ import {
   optionsSchema,
   strictObject,
 } from "./parse-options.js";
-import type { ElicitationOption, Root, RootsOption, SamplingHandler } from "./server-request-handlers.js";
+import type {
+  ElicitationOption,
+  ExtensionsOption,
+  Root,
+  RootsOption,
+  SamplingHandler,
+} from "./server-request-handlers.js";
 import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA, TOOL_RULES_SCHEMA } from "./tool-rules.js";
 
 /**
@@ -66,6 +72,13 @@ const TIMEOUT_FIELDS = {
    * @default 600_000
    */
   totalMs: milliseconds,
+  /**
+   * A task: from the time at which the server has turned a call into one to its result. `requestMs` and `totalMs` then
+   * limit each status request.
+   *
+   * @default 3_600_000 (one hour)
+   */
+  taskMs: milliseconds,
 };
 
 /** Timeouts in milliseconds. 0 disables a timeout. */
@@ -372,6 +385,11 @@ const ROOTS_SCHEMA: z.ZodType<RootsOption, RootsOption> = z.union([
   option.function<Exclude<RootsOption, readonly Root[]>>(),
 ]);
 
+const EXTENSIONS_SCHEMA: z.ZodType<ExtensionsOption, ExtensionsOption> = z.record(
+  z.string(),
+  z.record(z.string(), z.unknown()),
+);
+
 function isModeHandlers(value: unknown): boolean {
   if (!isPlainObject(value)) return false;
   const handlers = Object.entries(value).filter(([, handler]) => handler !== undefined);
@@ -440,6 +458,12 @@ export const COMMON_FIELDS = {
     "a function, or { form, url } with at least one of them",
     (value) => isFunction(value) || isModeHandlers(value),
   ),
+  /**
+   * The protocol extensions that your application supports, with their settings. They are declared to the server, which
+   * may then offer more: `{ "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } }` for a host of
+   * MCP Apps.
+   */
+  extensions: EXTENSIONS_SCHEMA,
   /**
    * Provides the result of a tool call that failed after all retries: a function of the failure and the
    * call, an `McpClient` of another server or transport, or `lastGoodResult({ maxAgeMs })`.

@@ -155,6 +155,9 @@ export type FormHandler = Handler<FormElicitation, FormElicitationResult>;
 /** Handles URL elicitation. */
 export type UrlHandler = Handler<UrlElicitation, UrlElicitationResult>;
 
+/** The settings of protocol extensions, by their identifiers: `{ "io.modelcontextprotocol/ui": { … } }`. */
+export type ExtensionsOption = Readonly<Record<string, JsonObject>>;
+
 /** One handler for both modes, or a handler per supported mode. */
 export type ElicitationOption =
   | Handler<FormElicitation | UrlElicitation, FormElicitationResult>
@@ -167,6 +170,8 @@ export type ElicitationOption =
 
 /** The handlers of server requests. Capabilities without a handler are not advertised. */
 export interface ServerRequestHandlers {
+  /** The extensions that are advertised, by their identifiers. */
+  readonly extensions?: ExtensionsOption | undefined;
   readonly roots?: RootsOption | undefined;
   readonly sample?: SamplingHandler | undefined;
   readonly elicitForm?: FormHandler | undefined;

@@ -1,6 +1,11 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
-import { AUTH_AND_RATE_STATUSES, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
+import {
+  AUTH_AND_RATE_STATUSES,
+  META_KEYS,
+  MODERN_VERSION,
+  TASKS_EXTENSION,
+} from "../transports/http/modern-era.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
 
@@ -35,10 +40,12 @@ export function toEnvelope({
   handlers,
   clientInfo,
 }: Pick<OpenSessionOptions, "handlers" | "clientInfo">): JsonObject {
+  const capabilities = toCapabilities(handlers);
+  const extensions = { ...capabilities.extensions, [TASKS_EXTENSION]: {} };
   return {
     [META_KEYS.protocolVersion]: MODERN_VERSION,
     [META_KEYS.clientInfo]: clientInfo,
-    [META_KEYS.clientCapabilities]: toCapabilities(handlers),
+    [META_KEYS.clientCapabilities]: { ...capabilities, extensions },
   };
 }
 

@@ -6,6 +6,7 @@ import type { JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
 import { LEGACY_VERSIONS } from "./era-detection.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
+import { stripTask } from "./server-requests/input-required.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { SessionChannel } from "./session-channel.js";
 import {
@@ -15,6 +16,7 @@ import {
   type Session,
   type SessionRequest,
   type ServerStreamOptions,
+  supportsTaskCalls,
 } from "./session.js";
 
 /** How long to wait for the `initialize` response when the client is closed during the handshake. */
@@ -60,8 +62,8 @@ async function openServerStream(
   attempt: CancelScope,
   { handlers }: OpenSessionOptions,
 ): Promise<void> {
-  const acceptsRequests = Object.keys(toCapabilities(handlers)).length > 0;
-  if (acceptsRequests) await attempt.race(channel.openServerStream());
+  const { extensions: _, ...accepted } = toCapabilities(handlers);
+  if (Object.keys(accepted).length > 0) await attempt.race(channel.openServerStream());
 }
 
 /** Lenient where servers differ; the session does not use more than this. */
@@ -186,6 +188,11 @@ class LegacySession implements Session {
     return this.#isConfirmed;
   }
 
+  /** Servers that have not declared tasks must not be asked for one. What a resumed session declared may be unknown. */
+  get #supportsTasks(): boolean {
+    return this.metadata === undefined || supportsTaskCalls(this.metadata.capabilities);
+  }
+
   get isAlive(): boolean {
     return this.#closeReason === undefined;
   }
@@ -199,7 +206,9 @@ class LegacySession implements Session {
     if (this.#closeReason !== undefined) throw sessionClosedError(this.#server, this.#closeReason);
     this.#inFlight += 1;
     try {
-      const result = await this.#channel.request(request.method, request.params, request);
+      const { params } = request;
+      const sent = params["task"] === undefined || this.#supportsTasks ? params : stripTask(params);
+      const result = await this.#channel.request(request.method, sent, request);
       this.#isConfirmed = true;
       return result;
     } finally {

@@ -19,9 +19,12 @@ import { ListenStream } from "./listen-stream.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
 import {
   answerInputRequests,
+  type AnswerInputOptions,
+  type InputOutcome,
   INPUT_REQUIRED,
   MAX_ROUNDS,
   stripInput,
+  stripTask,
 } from "./server-requests/input-required.js";
 import type { SessionChannel } from "./session-channel.js";
 import {
@@ -34,6 +37,8 @@ import {
 } from "./session.js";
 import { ToolHeaders } from "./tool-headers.js";
 
+/** The `resultType` of a call that the server has turned into a task. */
+const TASK_CREATED = "task";
 const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
 
 /** Opens a session with a server of the modern era: no handshake, only `server/discover` for its metadata. */
@@ -185,6 +190,11 @@ class ModernSession implements Session {
     }
   }
 
+  answerInput(task: JsonObject, options: AnswerInputOptions): Promise<InputOutcome> {
+    const { server } = this.#options;
+    return answerInputRequests(task, { server, serverRequests: this.#channel.serverRequests, ...options });
+  }
+
   async openServerStream(options?: ServerStreamOptions): Promise<void> {
     if (!this.#prepareListening(options)) return;
     await settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
@@ -294,13 +304,15 @@ class ModernSession implements Session {
     const { method, cancellation, deferInput = false } = request;
     const { server } = this.#options;
     const { serverRequests } = this.#channel;
-    const params = stripInput(request.params);
-    let roundParams = request.params;
+    // In this era, the server decides about tasks.
+    let roundParams = request.params["task"] === undefined ? request.params : stripTask(request.params);
+    const params = stripInput(roundParams);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       cancellation.throwIfCancelled();
       const response = await this.#send(method, roundParams, request, headers);
       const { resultType = "complete", ...result } = response;
       if (resultType === "complete") return stripServerInfo(result);
+      if (resultType === TASK_CREATED && method === "tools/call") return response;
       if (resultType !== INPUT_REQUIRED)
         throw invalidResponseError(this.#options, `unknown result type ${JSON.stringify(resultType)}`);
       const outcome = await answerInputRequests(result, { server, serverRequests, cancellation, deferInput });

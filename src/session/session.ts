@@ -1,6 +1,7 @@
-import type { JsonObject } from "../json/json.js";
+import { type JsonObject, toObject } from "../json/json.js";
 import { clientClosedError, type TransportRequestOptions } from "../transports/transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { AnswerInputOptions, InputOutcome } from "./server-requests/input-required.js";
 
 /**
  * What a server declared in its `initialize` or `server/discover` result. Not available for a session that
@@ -59,6 +60,8 @@ export interface Session {
   readonly inFlight: number;
   /** Returns the result as received. Rejects with `McpRuntimeError` or with the cancellation's reason. */
   request(request: SessionRequest): Promise<unknown>;
+  /** Answers the input requests of a task. Only of servers that send them in results. */
+  answerInput?(task: JsonObject, options: AnswerInputOptions): Promise<InputOutcome>;
   /**
    * Opens the stream for server-initiated messages. Resolves when it is open or after a short timeout;
    * never rejects. With `isBackground`, it does not keep the process alive, and is not opened where it would.
@@ -81,4 +84,9 @@ export type SessionCloseReason = "draining" | "disconnected" | "closed";
 export function sessionClosedError(server: string, reason: SessionCloseReason): McpRuntimeError {
   if (reason === "closed") return clientClosedError(server);
   return new McpRuntimeError("not-sent", `The session with server "${server}" has ended.`, { server });
+}
+
+/** Whether a server with sessions accepts tool calls as tasks. */
+export function supportsTaskCalls({ tasks }: JsonObject): boolean {
+  return toObject(toObject(toObject(tasks)["requests"])["tools"])["call"] !== undefined;
 }

@@ -2,6 +2,8 @@ import type { FallbackCall, FallbackClient, FallbackOption } from "../../config/
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined } from "../../json/json.js";
+import { getCreatedTask } from "../tasks/mcp-task.js";
+import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import { ToolResult } from "../tool-result.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
@@ -28,7 +30,7 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
     const call = () => toFallbackCall(request, tool, server);
     try {
       const result = await next(request);
-      if (isPlainObject(result) && record !== undefined)
+      if (isPlainObject(result) && record !== undefined && getCreatedTask(result) === undefined)
         tryRecord(
           () => record(call(), result),
           (message) => events.warn(message),
@@ -57,11 +59,17 @@ function toResponder(
 /** A call that may have run is not run by another server as well. Headers may have secrets of this server. */
 async function callOtherClient(
   client: FallbackClient,
-  { outcomeUnknown }: McpRuntimeError,
+  failure: McpRuntimeError,
   { tool: name, args, meta, context, signal, isIdempotent: idempotent }: FallbackCall,
 ): Promise<object | undefined> {
-  if (outcomeUnknown && !idempotent) return undefined;
+  if (mayHaveRun(failure) && !idempotent) return undefined;
   return (await client.callTool({ name, args }, { meta, context, signal, idempotent })) as object;
+}
+
+/** As for retries: a server that responds to a call with an error of its own, such as -32603, may have begun to run it. */
+function mayHaveRun({ kind, code, attempts, outcomeUnknown }: McpRuntimeError): boolean {
+  const isServerFailure = code !== undefined && FAILURE_POLICIES[kind].retry === "if-idempotent";
+  return outcomeUnknown || (isServerFailure && attempts > 0);
 }
 
 function toFallbackCall(

@@ -11,20 +11,29 @@ export const INPUT_REQUIRED = "input_required";
 /** The limit for a server that keeps requesting input. */
 export const MAX_ROUNDS = 16;
 
-interface InputOptions {
-  readonly server: string;
-  readonly serverRequests: Pick<ServerRequests, "runHandler" | "toRpcError">;
+export interface AnswerInputOptions {
   readonly cancellation: CancelScope;
   /** Return elicitation requests to the caller instead of running the handlers. */
   readonly deferInput: boolean;
 }
 
+interface InputOptions extends AnswerInputOptions {
+  readonly server: string;
+  readonly serverRequests: Pick<ServerRequests, "runHandler" | "toRpcError">;
+}
+
 /** The params to repeat the request with, or the incomplete result that the caller has to complete. */
-type InputOutcome = { readonly retryWith: JsonObject } | { readonly deferred: JsonObject };
+export type InputOutcome = { readonly retryWith: JsonObject } | { readonly deferred: JsonObject };
 
 /** Removes the input of an earlier round. */
 export function stripInput(params: JsonObject): JsonObject {
   const { inputResponses: _, requestState: __, ...rest } = params;
+  return rest;
+}
+
+/** Removes the request for a task. */
+export function stripTask(params: JsonObject): JsonObject {
+  const { task: _, ...rest } = params;
   return rest;
 }
 

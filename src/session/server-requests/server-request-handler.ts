@@ -1,6 +1,10 @@
 import type { z } from "zod";
 import { ZOD_ERROR_MAP, zodToIssues } from "../../config/parse-options.js";
-import type { ServerRequestContext, ServerRequestHandlers } from "../../config/server-request-handlers.js";
+import type {
+  ExtensionsOption,
+  ServerRequestContext,
+  ServerRequestHandlers,
+} from "../../config/server-request-handlers.js";
 import type { JsonObject } from "../../json/json.js";
 
 /**
@@ -64,19 +68,21 @@ type EmptyCapability = Record<string, never>;
 
 /** In the format of the protocol, which both versions of the SDK accept. */
 type ClientCapabilities = {
+  readonly extensions?: ExtensionsOption;
   readonly roots?: EmptyCapability;
   readonly sampling?: EmptyCapability;
   readonly elicitation?: { readonly form?: EmptyCapability; readonly url?: EmptyCapability };
 };
 
-/** Returns the capabilities to declare: exactly those that have a handler. */
+/** Returns the capabilities to declare: exactly those that have a handler, and the extensions. */
 export function toCapabilities(handlers: ServerRequestHandlers): ClientCapabilities {
-  const { roots, sample, elicitForm, elicitUrl } = handlers;
+  const { extensions, roots, sample, elicitForm, elicitUrl } = handlers;
   const elicitation = {
     ...(elicitForm === undefined ? {} : { form: {} }),
     ...(elicitUrl === undefined ? {} : { url: {} }),
   };
   return {
+    ...(extensions === undefined ? {} : { extensions }),
     ...(roots === undefined ? {} : { roots: {} }),
     ...(sample === undefined ? {} : { sampling: {} }),
     ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }),

@@ -14,6 +14,9 @@ export const META_KEYS = {
   subscriptionId: "io.modelcontextprotocol/subscriptionId",
 } as const;
 
+/** The extension with which a server may turn a tool call into a task. */
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
 /** The request whose response is a stream that stays open until the client closes it. */
 export const LISTEN_METHOD = "subscriptions/listen";
 
@@ -22,6 +25,9 @@ const ROUTING_PARAM: ReadonlyMap<string, string> = new Map([
   ["tools/call", "name"],
   ["prompts/get", "name"],
   ["resources/read", "uri"],
+  ["tasks/get", "taskId"],
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
 ]);
 
 /**

@@ -31,7 +31,7 @@ function textsOf(outcomes: readonly CallOutcome[]): string[] {
 
 type CallMany = (
   calls: readonly (ToolCall | DependentCall)[],
-  options?: { readonly concurrency?: number },
+  options?: { readonly concurrency?: number; readonly signal?: AbortSignal },
 ) => Promise<CallOutcome[]>;
 
 describe.each([
@@ -109,6 +109,42 @@ describe.each([
       'The call "b" was not sent: its function failed: Error: no city in 2',
       "4",
     ]);
+  });
+
+  it("reports a function that throws no error, beside the outcomes of the others", async () => {
+    const { fixture, callTools } = await createFixture();
+    await using _fixture = fixture;
+    const call = () => {
+      throw Object.create(null);
+    };
+    const outcomes = await callTools([double("a", 1), { id: "b", dependsOn: [], call }]);
+    expect(textsOf(outcomes)).toEqual(["2", 'The call "b" was not sent: its function failed: an object']);
+  });
+
+  it("does not wait for a function after its signal is aborted", async () => {
+    const { fixture, callTools } = await createFixture();
+    await using _fixture = fixture;
+    const controller = new AbortController();
+    const call = () => {
+      controller.abort(new Error("enough"));
+      return new Promise<never>(() => undefined);
+    };
+    const calling = callTools([double("a", 1), { dependsOn: ["a"], call }], { signal: controller.signal });
+    await expect(calling).rejects.toThrow("enough");
+  });
+
+  it("bounds the message of a call at the end of a long chain that fails", async () => {
+    const { fixture, callTools } = await createFixture();
+    await using _fixture = fixture;
+    const chain = Array.from({ length: 200 }, (_unused, index) => ({
+      id: `${index}`,
+      dependsOn: index === 0 ? [] : [`${index - 1}`],
+      call: () => {
+        throw new Error("no city");
+      },
+    }));
+    const messages = textsOf(await callTools(chain));
+    expect(Math.max(...messages.map(({ length }) => length))).toBeLessThan(1_000);
   });
 
   it.each<[string, readonly unknown[], string]>([

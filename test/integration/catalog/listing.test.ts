@@ -119,7 +119,7 @@ describe("the tools of a server", () => {
     expect(logger.warnings.filter((line) => line.includes('Server "b": tool "broken"'))).toHaveLength(1);
   });
 
-  it("of 2025-11-25 exclude those that can only be called as tasks, with a warning", async () => {
+  it("of 2025-11-25 include those that can only be called as tasks", async () => {
     const declared = (name: string, taskSupport: string) => ({
       name,
       inputSchema: { type: "object" },
@@ -130,13 +130,11 @@ describe("the tools of a server", () => {
       malformedTools: [declared("export", "required"), declared("search", "optional")],
     });
     await using mcp = await createMcpTools({ jobs: { url: server.url } }, { logger: new RecordingLogger() });
-    expect(mcp.tools.map(({ name }) => name)).toEqual(["jobs__plain", "jobs__search"]);
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["jobs__export", "jobs__plain", "jobs__search"]);
     await using client = createTestClient(server);
     const warnings = recordWarnings(client);
     await client.listTools();
-    expect(warnings).toEqual([
-      expect.stringContaining('tool "export" can only be called as a task (taskSupport "required")'),
-    ]);
+    expect(warnings).toEqual([]);
   });
 });
 

@@ -65,7 +65,10 @@ describe("the server/discover result", () => {
       _meta: {
         "io.modelcontextprotocol/protocolVersion": VERSION,
         "io.modelcontextprotocol/clientInfo": { name: "langchain-mcp-runtime", version: "0.1.0" },
-        "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {}, url: {} } },
+        "io.modelcontextprotocol/clientCapabilities": {
+          elicitation: { form: {}, url: {} },
+          extensions: { "io.modelcontextprotocol/tasks": {} },
+        },
       },
     });
   });

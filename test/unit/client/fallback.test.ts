@@ -118,4 +118,18 @@ describe("a fallback", () => {
     );
     expect(outcome).toEqual(expected === "spare" ? { content: [text("spare")] } : expected);
   });
+
+  it.each<[kind: FailureKind, code: number, attempts: number, isIdempotent: boolean, runs: number]>([
+    ["server-error", -32_603, 1, false, 0],
+    ["server-error", -32_603, 1, true, 1],
+    ["server-error", -32_603, 0, false, 1],
+    ["invalid-request", -32_602, 1, false, 1],
+  ])("that is a client follows %s %d, attempts: %d, idempotent: %s", async (...row) => {
+    const [kind, code, attempts, isIdempotent, runs] = row;
+    let calls = 0;
+    const client = { callTool: async () => `spare ${(calls += 1)}`, ensureSession: async () => undefined };
+    const next = () => Promise.reject(new McpRuntimeError(kind, kind, { code }));
+    await run(client, next, Object.assign(createRequest({ isIdempotent }), { attempts }));
+    expect(calls).toBe(runs);
+  });
 });

@@ -27,7 +27,7 @@ describe("defaults", () => {
       cwd: undefined,
       encoding: undefined,
     });
-    expect(timeouts).toEqual({ connectMs: 60_000, requestMs: 60_000, totalMs: 600_000 });
+    expect(timeouts).toEqual({ connectMs: 60_000, requestMs: 60_000, totalMs: 600_000, taskMs: 3_600_000 });
   });
 
   it("given options take precedence, one by one", () => {
@@ -37,7 +37,7 @@ describe("defaults", () => {
       session: { maxRecoveries: 0 },
       limits: { sockets: 2 },
     });
-    expect(config.timeouts).toEqual({ connectMs: 10_000, requestMs: 5, totalMs: 600_000 });
+    expect(config.timeouts).toEqual({ connectMs: 10_000, requestMs: 5, totalMs: 600_000, taskMs: 3_600_000 });
     expect(config.session).toEqual({
       maxRecoveries: 0,
       sequential: false,

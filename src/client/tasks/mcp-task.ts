@@ -1,0 +1,63 @@
+import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type { Redactor } from "../../errors/redaction.js";
+import { isPlainObject, type JsonObject, omitUndefined } from "../../json/json.js";
+
+const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
+
+/** The state of a task. The last three are final. */
+export type TaskStatus = (typeof STATUSES)[number];
+
+/** A tool call that runs on its server as a task. */
+export interface McpTask {
+  /** The id that the server gave the task. Keep it like a secret: with some servers, it is all one needs to read a result. */
+  readonly taskId: string;
+  /** How far the task got. */
+  readonly status: TaskStatus;
+  /** A description of the status, in the words of the server. */
+  readonly statusMessage?: string | undefined;
+  /** When the task was created (ISO 8601), if the server provides it. */
+  readonly createdAt?: string | undefined;
+  /** When the status last changed (ISO 8601), if the server provides it. */
+  readonly lastUpdatedAt?: string | undefined;
+  /** How long the server keeps the task after its creation, in milliseconds; `undefined` if that is unlimited or unknown. */
+  readonly ttlMs?: number | undefined;
+  /** How long to wait between two status requests, in milliseconds, if the server provides it. */
+  readonly pollIntervalMs?: number | undefined;
+}
+
+interface TaskSource {
+  readonly server: string;
+  readonly redactor: Redactor;
+}
+
+/** Returns the task in the result of a call that the server has turned into one, as received. */
+export function getCreatedTask(result: unknown): JsonObject | undefined {
+  if (!isPlainObject(result)) return undefined;
+  // In 2026-07-28 the result is the task (SDK 2.x adds empty content); in 2025-11-25 it contains the task.
+  const isTask = result["resultType"] === "task";
+  const task = isTask || result["content"] !== undefined ? isTask && result : result["task"];
+  return isPlainObject(task) && typeof task["taskId"] === "string" ? task : undefined;
+}
+
+/** Parses a task of either protocol revision. Invalid optional fields are dropped. */
+export function parseTask(value: unknown, { server, redactor }: TaskSource): McpTask {
+  const raw = isPlainObject(value) ? value : {};
+  const { taskId, statusMessage, createdAt, lastUpdatedAt } = raw;
+  const status = STATUSES.find((name) => name === raw["status"]);
+  if (typeof taskId !== "string" || status === undefined) {
+    const text = `Server "${server}" sent an invalid task: it has no ${typeof taskId === "string" ? "known status" : "taskId"}.`;
+    throw new McpRuntimeError("invalid-response", text, { server, outcomeUnknown: true });
+  }
+  const optional = omitUndefined({
+    statusMessage: typeof statusMessage === "string" ? redactor.sanitize(statusMessage) : undefined,
+    createdAt: typeof createdAt === "string" ? createdAt : undefined,
+    lastUpdatedAt: typeof lastUpdatedAt === "string" ? lastUpdatedAt : undefined,
+    ttlMs: toMs(raw["ttlMs"] ?? raw["ttl"]),
+    pollIntervalMs: toMs(raw["pollIntervalMs"] ?? raw["pollInterval"]),
+  });
+  return { taskId, status, ...optional };
+}
+
+function toMs(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 ? value : undefined;
+}
