@@ -90,7 +90,8 @@ function withoutUnused(schema) {
     for (const child of Object.values(value)) visit(child);
   };
   visit(rest);
-  return { ...rest, ...used };
+  const kept = Object.entries(used).filter(([, group]) => Object.keys(group).length > 0);
+  return { ...rest, ...Object.fromEntries(kept) };
 }
 
 /** Returns the values of a keyword everywhere in a schema; properties may have the same name. */

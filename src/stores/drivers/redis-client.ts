@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { CancelScope } from "../../async/cancel-scope.js";
 import { delay, systemClock, settleWithin } from "../../async/clock.js";
 import { SingleFlight } from "../../async/single-flight.js";
@@ -165,6 +166,8 @@ class Subscription {
   settle: () => void = () => undefined;
   client: ManagedRedisClient | undefined;
   problem: string | undefined;
+  /** Set if it can never be subscribed, because the client package is missing. */
+  failure: McpRuntimeError | undefined;
   isSubscribed = false;
   /** True once `watch` has resolved: changes missed before a later (re)subscription must be reported. */
   isWatched = false;
@@ -174,6 +177,11 @@ class Subscription {
       this.settle = resolve;
     });
   }
+}
+
+function failSubscription(subscription: Subscription, error: McpRuntimeError): void {
+  subscription.failure = error;
+  subscription.settle();
 }
 
 interface ChangeFeedOptions extends Pick<ResolvedStoreOptions, "namespace" | "timeoutMs" | "logger"> {
@@ -229,6 +237,11 @@ export class RedisChangeFeed {
     this.#listeners.add(registration);
     const subscription = (this.#subscription ??= this.#subscribe());
     await settleWithin(timeoutMs, systemClock, () => subscription.settled);
+    if (subscription.failure !== undefined) {
+      this.#listeners.delete(registration);
+      await this.close();
+      throw subscription.failure;
+    }
     subscription.isWatched = true;
     if (!subscription.isSubscribed && subscription.problem === undefined)
       logger.warn(
@@ -260,6 +273,7 @@ export class RedisChangeFeed {
       try {
         if (await this.#listen(subscription)) failures = 0;
       } catch (error) {
+        if (error instanceof McpRuntimeError) return failSubscription(subscription, error);
         this.#reportDenial(subscription, error);
       }
       const delayMs = Math.min(100 * 2 ** failures, MAX_RECONNECT_DELAY_MS);
