@@ -35,13 +35,17 @@ export function toPlainCallerContext({
   return { configurable, context, state, store, config, runId } as CallerContext;
 }
 
+/** Tools are listed at the start, when there is no user yet. */
+const DISCOVERY_HINT =
+  ' Tools are listed without a user: return the name of a service account when context.purpose is "discovery", or set optional: true and list with toolsFor(config).';
+
 /** Resolves the identity of a request. An empty identity is rejected: unrelated callers would share a session. */
 export function resolveIdentity(identity: IdentityOption, context: CallContext, redactor: Redactor): string {
   const { server, tool, purpose } = context;
   const identityError = (reason: string, cause?: unknown) =>
     new McpRuntimeError(
       "unauthorized",
-      `Server "${server}": cannot determine the identity of a ${purpose}: identity(context) ${reason}. Nothing was sent.`,
+      `Server "${server}": cannot determine the identity of a ${purpose}: identity(context) ${reason}. Nothing was sent.${purpose === "discovery" ? DISCOVERY_HINT : ""}`,
       { server, tool, cause: redactor.redactCause(cause) },
     );
   let result: unknown;

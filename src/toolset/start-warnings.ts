@@ -3,7 +3,11 @@ import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { ToolList } from "./tool-list.js";
 
 /** Logs servers that have failed, now and later, and those that have no tools at the start. */
-export function warnAfterStart(manager: McpServerManager, tools: ToolList): void {
+export function warnAfterStart(
+  manager: McpServerManager,
+  tools: ToolList,
+  snapshots: ReadonlyMap<string, readonly unknown[]> = new Map(),
+): void {
   const { serverSet } = manager;
   const { warn } = serverSet.settings;
   const warnFailed = (name: string, reason: Error) => {
@@ -17,7 +21,7 @@ export function warnAfterStart(manager: McpServerManager, tools: ToolList): void
   for (const server of serverSet.all) {
     const { name, hasFailed, error } = server;
     if (hasFailed && error !== undefined) warnFailed(name, error);
-    else if (!offering.has(name)) warnWithoutTools(server, warn);
+    else if (!offering.has(name)) warnWithoutTools(server, snapshots.get(name), warn);
   }
   manager.on("serverChanged", ({ server, state, error }) => {
     if (state === "failed" && error !== undefined) warnFailed(server, error);
@@ -25,10 +29,15 @@ export function warnAfterStart(manager: McpServerManager, tools: ToolList): void
 }
 
 /** A server whose tools are all excluded by rules, or are added when it is connected, is not reported. */
-function warnWithoutTools(server: ManagedServer, warn: (message: string) => void): void {
+function warnWithoutTools(
+  server: ManagedServer,
+  snapshot: readonly unknown[] | undefined,
+  warn: (message: string) => void,
+): void {
   const { name, listsTools, latestTools, isLazy } = server;
-  if (!listsTools) warn(`Resource "${name}" has no tools: its availableTools are empty.`);
-  else if (latestTools === undefined && isLazy)
+  if (!listsTools) {
+    if (snapshot?.length === 0) warn(`Resource "${name}" has no tools: its availableTools are empty.`);
+  } else if (latestTools === undefined && isLazy)
     warn(
       `Server "${name}" is lazy and its tools are not cached: they are added when it is connected, for example with servers.waitFor("${name}"). With cache.store, later starts know them.`,
     );

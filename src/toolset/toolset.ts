@@ -82,7 +82,7 @@ export async function startToolset<Name extends string>({
     await manager.close();
     throw error;
   }
-  warnAfterStart(manager, tools);
+  warnAfterStart(manager, tools, others.snapshots);
   return new Toolset<Name>({ manager, tools, ...others });
 }
 

@@ -37,7 +37,7 @@ const PROBLEMS: Readonly<Record<ConfigProblemKind, readonly [code: FindingCode, 
   ],
   "unset-variable": [
     "variable-unset",
-    "Set it for this command (NAME=value npx …). For an input, use --input id=value.",
+    "Set it before the command, as in NAME=value npx …, or in your shell. For an input, use --input id=value.",
   ],
   "bad-definition": ["config-invalid", "Correct the definition in the file."],
   "restricted-option": [
