@@ -1,8 +1,9 @@
 import type { ArgumentProperty, TextToken } from "../config/agent-definition.js";
 import { safeClone } from "../json/safe-clone.js";
 import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { findClosestMatch } from "../errors/find-closest-match.js";
 import { formatPath, toJson } from "../json/describe-value.js";
-import { type JsonObject, toObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import {
   WILDCARD,
   type JsonPath,
@@ -28,6 +29,8 @@ type ValueSource = (agentInput: JsonObject) => unknown;
 
 /** What is shown instead of a value that must not be shown. */
 export const MASK = "***";
+/** A schema with one of these may declare parameters elsewhere. */
+const COMPOSITIONS = ["allOf", "anyOf", "oneOf", "if", "$ref", "patternProperties"];
 const MAX_NOTE_LENGTH = 500;
 const REPLACED = "any value given here is replaced.";
 
@@ -61,6 +64,20 @@ export class ArgumentInjector {
   /** Returns the arguments to send. */
   inject(args: JsonObject, agentInput: JsonObject): JsonObject {
     return this.#steps.reduce((result, step) => applyEntry(result, step, agentInput), args);
+  }
+
+  /** Describes the injected arguments that are no parameters of the tool: their names are probably misspelled. */
+  describeUnknown(inputSchema: JsonObject): string[] {
+    const isOpen = COMPOSITIONS.some((keyword) => keyword in inputSchema);
+    if (isOpen || !isPlainObject(inputSchema["properties"])) return [];
+    const parameters = Object.keys(inputSchema["properties"]);
+    return [...this.injectedNames]
+      .filter((name) => !parameters.includes(name))
+      .map((name) => {
+        const closest = findClosestMatch(name, parameters);
+        const hint = closest === undefined ? "" : ` (did you mean "${closest}"?)`;
+        return `argumentProperties names "${name}", which is not a parameter of the tool${hint}.`;
+      });
   }
 
   /** Returns the values that the agent's input does not have, each as a sentence with the paths of both. */

@@ -252,6 +252,7 @@ function createTool(
     description,
     warn: warnAboutTool,
   });
+  for (const unknown of schema.injector.describeUnknown(info.inputSchema)) warnAboutTool(unknown);
   if (agentInput !== undefined)
     for (const missing of schema.injector.describeMissing(agentInput))
       warnAboutTool(`The argument ${missing}.`);

@@ -200,3 +200,22 @@ describe("a value that the agent's input does not have", () => {
     expect((await mcp.callTool({ name: "echo" }, { config })).text()).toContain('"text":"for Ada"');
   });
 });
+
+describe("an argument that an agent injects and the tool does not have", () => {
+  it("is warned about, with the name that was probably meant", async () => {
+    const definition = agent({
+      availableTools: [
+        {
+          name: "echo",
+          inputSchema: { type: "object", properties: { user: { type: "string" } } },
+          argumentProperties: { usr: { variant: "static", value: "ann" } },
+        },
+      ],
+    });
+    const logger = new RecordingLogger();
+    await using _ = await createMcpToolsFromAgent(definition, { servers: { weather: { url: URL } }, logger });
+    expect(logger.warnings).toEqual([
+      'Server "weather", tool "echo": argumentProperties names "usr", which is not a parameter of the tool (did you mean "user"?).',
+    ]);
+  });
+});
