@@ -155,6 +155,8 @@ class ServerMerger {
   /** The name that defines each endpoint first. */
   readonly #endpoints = new Map<string, string>();
   readonly #servers = new Map<string, ServerDefinition>();
+  /** The loaded servers of project files, by name, in the list of their file. */
+  readonly #projectServers = new Map<string, { readonly list: ConfigServer[]; readonly index: number }>();
   readonly #problems: ConfigProblem[] = [];
   readonly #sources: ConfigSource[] = [];
 
@@ -171,6 +173,8 @@ class ServerMerger {
     for (const entry of file.document.entries) {
       const { problems = [], ...server } = await this.#addEntry(entry, file);
       servers.push(sanitizeNames(server));
+      if (server.state === "loaded" && file.source.scope === "project")
+        this.#projectServers.set(entry.name, { list: servers, index: servers.length - 1 });
       for (const problem of problems.slice(0, MAX_PROBLEMS_PER_SERVER)) serverProblems.push([entry, problem]);
     }
     this.#sources.push({ ...file.source, servers });
@@ -203,8 +207,10 @@ class ServerMerger {
     const { source } = file;
     const skipped = { name, variables: [], ignored: [] };
     const firstFile = this.#files.get(name);
-    if (firstFile !== undefined)
+    if (firstFile !== undefined) {
+      if (source.scope === "user" && hasToolRules(entry)) this.#dropProjectServer(name, source.file);
       return { ...skipped, state: "shadowed", reason: `already defined in ${firstFile}` };
+    }
     const reason = this.#getDisabledReason(name, source);
     if (reason !== undefined) {
       this.#files.set(name, source.file);
@@ -236,6 +242,19 @@ class ServerMerger {
     return { ...server, state: "loaded", problems: restricted ?? [] };
   }
 
+  /** A project file must not replace the rules that the user has set for a server of this name. */
+  #dropProjectServer(name: string, userFile: string): void {
+    const dropped = this.#projectServers.get(name);
+    const server = dropped?.list[dropped.index];
+    if (dropped === undefined || server === undefined) return;
+    const reason = `would replace a server of the same name with tool rules in ${userFile}`;
+    dropped.list[dropped.index] = { ...server, state: "broken", reason };
+    this.#projectServers.delete(name);
+    this.#servers.delete(name);
+    const message = `Server ${JSON.stringify(server.name)} of the project ${reason}; neither is loaded. Rename one of them, or set project: false.`;
+    this.#problems.push({ kind: "restricted-option", server: server.name, message });
+  }
+
   /** Why the server is disabled by settings outside of its file. */
   #getDisabledReason(name: string, { file, scope }: ConfigFile["source"]): string | undefined {
     const { enabledServers, disabledServers } = this.#settings;
@@ -245,6 +264,10 @@ class ServerMerger {
     const rejectedBy = isMcpJson ? this.#rejections.get(name) : undefined;
     return rejectedBy === undefined ? undefined : `rejected in Claude Code (${rejectedBy})`;
   }
+}
+
+function hasToolRules({ value }: ConfigEntry): boolean {
+  return isPlainObject(value) && "tools" in value;
 }
 
 /** Names and keys of a file may contain characters that manipulate a terminal. */

@@ -91,4 +91,16 @@ describe("servers of config files", () => {
     expect(error.message).toContain("key is [redacted]");
     expect(JSON.stringify([loaded.sources, loaded.problems])).not.toContain(token);
   });
+
+  it("of a project do not replace a server for which the user has set tool rules", async () => {
+    using folders = new ConfigFolders();
+    const entry = { url: "http://127.0.0.1:9/mcp" };
+    folders.write("project/.mcp.json", JSON.stringify({ mcpServers: { bank: entry, other: entry } }));
+    const guarded = { ...entry, tools: { pay: { requireApproval: true } } };
+    folders.write("home/.cursor/mcp.json", JSON.stringify({ mcpServers: { bank: guarded } }));
+    const { servers, problems, sources } = await loadMcpServers(folders.options({ user: true }));
+    expect(Object.keys(servers)).not.toContain("bank");
+    expect(problems).toEqual([expect.objectContaining({ kind: "restricted-option", server: "bank" })]);
+    expect(sources[0]?.servers[0]).toMatchObject({ name: "bank", state: "broken" });
+  });
 });
