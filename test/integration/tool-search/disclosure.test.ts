@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { HumanMessage } from "@langchain/core/messages";
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
@@ -6,7 +7,11 @@ import { estimateTokens } from "../../../src/tool-search/estimate-tokens.js";
 import { getToolMessages, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { createRecordingModel, searchingAgents } from "../../fixtures/searching-agents.js";
-import { openCatalog, serveCatalog } from "../../fixtures/tool-catalog.js";
+import { createCatalog, openCatalog, serveCatalog } from "../../fixtures/tool-catalog.js";
+import { FileSaver } from "../../fixtures/file-saver.js";
+import { resumeInOtherProcess } from "../../fixtures/resume-in-other-process.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
 
 const search = (query: string) => ({ name: "search_tools", args: { query } });
 const load = (...names: string[]) => ({ name: "load_tools", args: { names } });
@@ -161,6 +166,35 @@ describe.each(Object.keys(searchingAgents).slice(0, 3))("approval and tool searc
     expect(names().at(-1)).toEqual(["search_tools", "load_tools", "songs__delete_song"]);
   });
 });
+
+describe.each(Object.keys(searchingAgents).slice(0, 3))(
+  "another process and tool search in %s",
+  (integration) => {
+    it(
+      "goes on after an approval with what was loaded, and loads nothing twice",
+      { timeout: 60_000 },
+      async () => {
+        using folder = new TemporaryFolder();
+        const path = join(folder.path, "checkpoints");
+        const { songs: tools = [] } = createCatalog();
+        await using server = await startMcpTestServer({ tools: [...tools] });
+        const servers = { songs: { url: server.url, tools: { "delete_*": { requireApproval: true } } } };
+        await using mcp = await createMcpTools(servers);
+        const { model } = createRecordingModel(load("songs__delete_song"), {
+          name: "songs__delete_song",
+          args: { id: "3" },
+        });
+        const checkpointer = new FileSaver(path);
+        const agent = searchingAgents[integration]?.({ model, mcp, disclosure: "search", checkpointer });
+        expect((await agent?.invoke(userInput, threadConfig("1")))?.__interrupt__).toHaveLength(1);
+        const resume = { decisions: [{ type: "approve" }] };
+        const results = await resumeInOtherProcess({ integration, isSearching: true, servers, path, resume });
+        expect(results).toEqual(["Loaded: songs__delete_song. Call them now.", "delete song 3"]);
+        expect(server.executions).toHaveLength(1);
+      },
+    );
+  },
+);
 
 describe("native tool search", () => {
   it("defers the tools and adds the tool of the provider", async () => {
