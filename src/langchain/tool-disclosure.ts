@@ -60,7 +60,7 @@ export interface DisclosureOptions {
   readonly countTokens?: CountTokens | undefined;
 }
 
-export const DISCLOSURE_DEFAULTS = { mode: "auto", maxTokens: 10_000, maxLoaded: 64 } as const;
+const DISCLOSURE_DEFAULTS = { mode: "auto", maxTokens: 10_000, maxLoaded: 64 } as const;
 
 const MODES = option.oneOf("all", "search", "native", "auto");
 const SEARCH_SCHEMA = optionsSchema<ToolSearchOptions>({

@@ -50,7 +50,7 @@ export interface ToolSearchOptions {
     | undefined;
 }
 
-export const SEARCH_DEFAULTS = { limit: 5, siblings: 8, maxTokens: 900 } as const;
+const SEARCH_DEFAULTS = { limit: 5, siblings: 8, maxTokens: 900 } as const;
 
 /** What is searched, and for which tools. */
 export interface ToolSearchRequest extends Pick<ToolSearchOptions, "limit" | "siblings"> {

@@ -71,7 +71,7 @@ const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /** A tool of a server that did not get the usual name. */
-export interface NameWarning {
+interface NameWarning {
   readonly server: string;
   readonly message: string;
 }

@@ -18,7 +18,7 @@ const ALL_TYPES: ReadonlySet<string> = new Set(TYPES);
 const NO_TYPES: ReadonlySet<string> = new Set();
 
 /** Accepts nothing, as `false` does. */
-export const NOTHING: JsonObject = Object.freeze({ enum: [] });
+const NOTHING: JsonObject = Object.freeze({ enum: [] });
 /** Accepts the values of one type. */
 export const TYPE_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(TYPES.map((type) => [type, { type }]));
 

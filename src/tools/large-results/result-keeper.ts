@@ -9,7 +9,7 @@ import { memoryStore } from "../../stores/drivers/memory-store.js";
 import type { KeyValueStore } from "../../stores/key-value-store.js";
 
 /** The defaults of `LargeResultOptions`. */
-export const LARGE_RESULT_DEFAULTS = {
+const LARGE_RESULT_DEFAULTS = {
   ttlMs: 3_600_000,
   maxResults: 100,
   maxTotalBytes: 67_108_864,

@@ -93,7 +93,7 @@ function createKeywords(
   };
 }
 
-export const modernSchema = createSchemas((keywords, subschema) => ({
+const modernSchema = createSchemas((keywords, subschema) => ({
   ...keywords,
   $ref: fc.constantFrom("#/$defs/one", "#/$defs/two", "#two"),
   dependentRequired: namesByName,
