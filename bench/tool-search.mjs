@@ -29,10 +29,11 @@ const toDefinition = (tool) =>
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Serves the tools of the data; `change` leaves out what an ablation does without. */
-async function openToolset(change = (tool) => tool) {
-  const definitions = servers.map(({ server, about, tools }) => {
+async function openToolset(change = (tool) => tool, hasServerNames = true) {
+  const definitions = servers.map(({ server, about, tools }, index) => {
     const served = tools.map((tool) => ({ ...change(tool), run: () => "" }));
-    return [server, { server: new McpTestServer({ tools: served, instructions: about }) }];
+    const options = hasServerNames ? { tools: served, instructions: about } : { tools: served };
+    return [hasServerNames ? server : `s${index}`, { server: new McpTestServer(options) }];
   });
   return createMcpTools(Object.fromEntries(definitions), { logger: silent });
 }
@@ -49,6 +50,7 @@ async function measure(toolset, options, half) {
   const results = {};
   for (const [source, getQueries] of Object.entries(sources)) {
     let [needed, found, tokens, searches, most] = [0, 0, 0, 0, 0];
+    const count = tasks.filter((_, index) => index % 2 === half).length;
     for (const task of tasks.filter((_, index) => index % 2 === half)) {
       const shown = new Set();
       for (const query of getQueries(task)) {
@@ -61,15 +63,20 @@ async function measure(toolset, options, half) {
       needed += task.tools.length;
       found += task.tools.filter((name) => shown.has(name)).length;
     }
-    results[source] = { recall: found / needed, tokensPerSearch: tokens / searches, most };
+    results[source] = {
+      recall: found / needed,
+      tokensPerSearch: tokens / searches,
+      tokensPerTask: tokens / count,
+      most,
+    };
   }
   return results;
 }
 
 function print(label, results) {
   const cells = Object.entries(results).map(
-    ([source, { recall, tokensPerSearch, most }]) =>
-      `${source} ${recall.toFixed(2)} (${tokensPerSearch.toFixed(0)} tokens, at most ${most})`,
+    ([source, { recall, tokensPerSearch, tokensPerTask, most }]) =>
+      `${source} ${recall.toFixed(2)} (${tokensPerSearch.toFixed(0)} tokens per search, at most ${most}; ${tokensPerTask.toFixed(0)} per task)`,
   );
   console.log(`${label}: ${cells.join("; ")}`);
 }
@@ -97,6 +104,10 @@ await toolset.close();
 const withoutDescriptions = await openToolset((tool) => ({ ...tool, description: undefined }));
 print("without descriptions", await measure(withoutDescriptions, {}, 1));
 await withoutDescriptions.close();
+
+const withoutServerNames = await openToolset(undefined, false);
+print("without server names and instructions", await measure(withoutServerNames, {}, 1));
+await withoutServerNames.close();
 
 // Speed: an index against a linear scan over the same tools.
 const { SearchIndex } = await import("../build/tool-search/search-index.js").catch(() => ({}));
