@@ -16,12 +16,8 @@ export type {
   RequestStarted,
   RequestWrapper,
 } from "./client/client-events.js";
-export {
-  type ServerMetrics,
-  type ServerTotals,
-  McpClient,
-  type McpClientOptions,
-} from "./client/mcp-client.js";
+export type { McpClientOptions } from "./client/client-internals.js";
+export { type ServerMetrics, type ServerTotals, McpClient } from "./client/mcp-client.js";
 export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
 export {
   MCP_EVENTS,

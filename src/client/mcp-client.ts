@@ -1,16 +1,7 @@
 import { LIST_WARNINGS } from "../telemetry/warning-limit.js";
-import {
-  assertObject,
-  assertOptions,
-  option,
-  optionKeys,
-  optionsSchema,
-  parseOptions,
-} from "../config/parse-options.js";
+import { assertObject, assertOptions, optionKeys } from "../config/parse-options.js";
 import { type ServerProvenance, toProvenance } from "../config/address-policy.js";
 import type { CallContext } from "../config/call-context.js";
-import { CLIENT_INFO, type ClientInfo } from "../config/message-transport.js";
-import { CLIENT_INFO_SCHEMA } from "../config/parse-options.js";
 import { isServerConfig, parseServer } from "../config/parse-server.js";
 import type {
   McpPromptInfo,
@@ -37,38 +28,20 @@ import {
   type RequestOptions,
   type ToolCall,
 } from "./call-options.js";
-import { ClientEvents, type McpClientEvents } from "./client-events.js";
+import type { ClientEvents, McpClientEvents } from "./client-events.js";
+import { type ClientInternals, createClientInternals, type McpClientOptions } from "./client-internals.js";
 import type { DependentCall } from "./call-plan.js";
-import { ClientLifecycle, type ClientState, type SessionInfo } from "./client-lifecycle.js";
-import {
-  type CircuitBreakerHandle,
-  type BreakerMetrics,
-  CircuitBreakers,
-} from "./policies/circuit-breaker.js";
-import {
-  type Completion,
-  type CompletionCall,
-  type McpPrompt,
-  type PromptCall,
-  PromptClient,
-} from "./prompt-client.js";
-import { RequestRunner } from "./request-runner.js";
+import type { ClientLifecycle, ClientState, SessionInfo } from "./client-lifecycle.js";
+import type { BreakerMetrics, CircuitBreakerHandle } from "./policies/circuit-breaker.js";
+import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt-client.js";
+import type { RequestRunner } from "./request-runner.js";
 import { SHARED_IDENTITY } from "./resolve-identity.js";
-import { type McpResourceContent, ResourceClient } from "./resource-client.js";
-import { setLogLevelRequest, type LogLevel, SubscriptionRecovery } from "./session-state.js";
+import type { McpResourceContent } from "./resource-client.js";
+import { setLogLevelRequest, type LogLevel } from "./session-state.js";
 import type { ToolResult } from "./tool-result.js";
-import type { CancelScope } from "../async/cancel-scope.js";
-import { systemClock, type Clock } from "../async/clock.js";
-import { Redactor } from "../errors/redaction.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
-import { ListReader } from "./list-reader.js";
-import { RetryBudgets } from "./policies/retry-budget.js";
-import { ServerProbe } from "./policies/server-probe.js";
-import { RequestEventEmitter } from "./request-event-emitter.js";
 import { finishLogin } from "./finish-login.js";
-import { ToolClient } from "./tool-client.js";
 import type { McpTask } from "./tasks/mcp-task.js";
-import { TaskClient, type WaitForTaskOptions } from "./tasks/task-client.js";
+import type { WaitForTaskOptions } from "./tasks/task-client.js";
 
 /** Request metrics of one server, and the state of its circuit breakers. */
 export interface ServerMetrics extends ClientMetrics {
@@ -481,117 +454,3 @@ function toServerConfig(server: ({ readonly name: string } & ServerDefinition) |
 }
 
 const CALLER_OPTIONS = optionKeys<Pick<RequestOptions, "context">>({ context: true });
-
-/** Options of an `McpClient`. */
-export interface McpClientOptions {
-  /** The name and version of your application, which servers receive in the handshake. @default this package's */
-  readonly clientInfo?: ClientInfo | undefined;
-  /** @default a console logger that shows warnings and errors */
-  readonly logger?: Logger | undefined;
-  /** The source of time for timeouts, delays and latencies. @default the system clock */
-  readonly clock?: Clock | undefined;
-  /** The source of randomness for retry delays, from 0 to 1. @default Math.random */
-  readonly random?: (() => number) | undefined;
-}
-
-/** Validated up front: an invalid option would fail only in the middle of a call. */
-const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>({
-  clientInfo: CLIENT_INFO_SCHEMA,
-  logger: option.logger,
-  clock: option.clock,
-  random: option.function(),
-});
-
-interface ClientInternals {
-  readonly events: ClientEvents;
-  readonly lifecycle: ClientLifecycle;
-  readonly breakers: CircuitBreakers;
-  readonly probe: ServerProbe;
-  readonly metrics: RequestMetrics;
-  readonly runner: RequestRunner;
-  readonly tools: ToolClient;
-  readonly tasks: TaskClient;
-  readonly lists: ListReader;
-  readonly resources: ResourceClient;
-  readonly prompts: PromptClient;
-}
-
-/** Creates and wires the components of a client. Opens no connection. */
-function createClientInternals(config: ServerConfig, options: McpClientOptions): ClientInternals {
-  const { name: server } = config;
-  const {
-    clientInfo = CLIENT_INFO,
-    clock = systemClock,
-    random = Math.random,
-    logger = createConsoleLogger(),
-  } = parseOptions(CLIENT_OPTIONS_SCHEMA, options, { subject: "The client", path: "options", server });
-  const redactor = new Redactor(config.secrets);
-  const events = new ClientEvents(server, logger, redactor);
-  const metrics = new RequestMetrics();
-  const maxIdentities = () => lifecycle.config.limits.identities;
-  const retryBudgets = new RetryBudgets(clock, maxIdentities);
-  const probe: ServerProbe = new ServerProbe({
-    clock,
-    startsProcess: () => lifecycle.config.address.kind === "stdio",
-    isReachable: (cancellation) => runner.isReachable(cancellation),
-    onReachable: () => breakers.onReachable(),
-  });
-  const breakers: CircuitBreakers = new CircuitBreakers({
-    server,
-    clock,
-    log: events,
-    probe,
-    maxIdentities,
-    settings: () => lifecycle.config.circuitBreaker,
-    onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
-  });
-  const onSlotEvicted = (identity: string, cancellation: CancelScope) => {
-    breakers.delete(identity);
-    retryBudgets.delete(identity);
-    recovery.delete(identity, cancellation);
-  };
-  const onSessionLost = (identity: string, cancellation: CancelScope) =>
-    void recovery.onSessionLost(identity, cancellation);
-  const onDisconnected = (identity: string, cancellation: CancelScope) =>
-    void recovery.onDisconnected(identity, cancellation);
-  const sessionCallbacks = { onSlotEvicted, onSessionLost, onDisconnected };
-  const lifecycle = new ClientLifecycle({
-    config,
-    clientInfo,
-    clock,
-    events,
-    metrics,
-    redactor,
-    ...sessionCallbacks,
-  });
-  const requestEvents = new RequestEventEmitter({
-    server,
-    events,
-    metrics,
-    redactor,
-    config: () => lifecycle.config,
-  });
-  const policies = { random, retryBudgets, breakers, probe };
-  const runner: RequestRunner = new RequestRunner({
-    server,
-    clock,
-    events,
-    lifecycle,
-    redactor,
-    requestEvents,
-    ...policies,
-  });
-  const recovery = new SubscriptionRecovery({
-    clock,
-    subscriptions: lifecycle.sessionState.subscriptions,
-    ping: (requestOptions) =>
-      runner.request("ping", {}, { ...requestOptions, isIdempotent: true, purpose: "call" }),
-    warn: (message) => events.warn(`Server "${server}": ${message}`),
-  });
-  const tasks = new TaskClient({ server, clock, random, events, redactor, lifecycle, runner });
-  const tools = new ToolClient({ server, clock, runner, tasks, redactor });
-  const lists = new ListReader({ server, clock, events, lifecycle, runner });
-  const resources = new ResourceClient({ server, lifecycle, runner, lists });
-  const prompts = new PromptClient({ server, runner, lists });
-  return { events, lifecycle, breakers, probe, metrics, runner, tools, tasks, lists, resources, prompts };
-}
