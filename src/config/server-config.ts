@@ -47,8 +47,11 @@ export const SERVER_DEFAULTS = {
   },
 } as const;
 
-/** A cold `npx` server needs ten seconds or more before it responds. */
-export const STDIO_CONNECT_MS = 60_000;
+/**
+ * A cold `npx` server needs ten seconds or more before it responds. Less than `requestMs`, so that a process that does not
+ * respond is reported with what it wrote.
+ */
+export const STDIO_CONNECT_MS = 50_000;
 
 export type Limits = Required<Omit<LimitOptions, "concurrentCalls" | "contentChars">> & {
   readonly concurrentCalls: number | undefined;

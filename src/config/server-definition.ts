@@ -57,7 +57,7 @@ const TIMEOUT_FIELDS = {
   /**
    * Connecting and initializing a session.
    *
-   * @default 10_000 (stdio: 60_000)
+   * @default 10_000 (stdio: 50_000)
    */
   connectMs: milliseconds,
   /**

@@ -64,7 +64,10 @@ const HINTS: Partial<Record<FindingCode, (where: string, server: SelectedServer)
   redirected: (where) => `Use the URL it redirects to${where}.`,
   "protocol-mismatch": () => "Update the server, or this package.",
   "not-mcp": (where) => `Check that the URL${where} is an MCP server.`,
-  "handshake-timeout": () => "Check the log of the server, or allow more time with --timeout 60.",
+  "handshake-timeout": (where, { kind }) =>
+    kind === "stdio"
+      ? `Correct the command${where}, or allow more time to start with --timeout 120.`
+      : `Check the URL${where} and the log of the server, or allow more time with --timeout 60.`,
   "too-slow": () => "Check the log of the server, or allow more time with --timeout 120.",
   "server-failing": () => "Check the log of the server.",
   "command-not-found": (where) => `Install it, or correct the command${where}.`,

@@ -103,10 +103,25 @@ async function connectAll(
 }
 
 /** Creates a client without retries: a failure is shown to the user at once. */
-function createClient({ name, definition }: SelectedServer, { logger, line }: CommandContext): McpClient {
-  const timeouts = { ...definition.timeouts, ...parseTimeout(line.value("timeout")) };
+function createClient(server: SelectedServer, { logger, line }: CommandContext): McpClient {
+  const { name, definition } = server;
+  const timeouts = {
+    ...getStartTimeout(server),
+    ...definition.timeouts,
+    ...parseTimeout(line.value("timeout")),
+  };
   const overrides = { name, timeouts, retry: false, circuitBreaker: false } as const;
   return new McpClient({ ...definition, ...overrides }, { logger });
+}
+
+/** Commands that may download the server before they start it. Others respond sooner. */
+const INSTALLERS =
+  /(?:^|[\s'/\\])(?:npx|npm|pnpm|pnpx|yarn|bunx?|deno|uvx?|pipx|docker|podman|nix)(?:\.exe|\.cmd)?(?:$|[\s'])/;
+const START_TIMEOUT: TimeoutOptions = { connectMs: 20_000 };
+
+/** A command that installs nothing gets less time to start than in a program, because a person waits for the result. */
+export function getStartTimeout({ kind, address }: Pick<SelectedServer, "kind" | "address">): TimeoutOptions {
+  return kind === "stdio" && !INSTALLERS.test(address) ? START_TIMEOUT : {};
 }
 
 function parseTimeout(seconds: string | undefined): TimeoutOptions {
@@ -124,7 +139,9 @@ async function connectServer(
   const startedAt = performance.now();
   const warnings: McpClientEvents["warning"][] = [];
   client.on("warning", (warning) => warnings.push(warning));
-  const { value: tools, error } = await settle(client.listTools({ signal }), signal);
+  // The handshake first, so that its own time limit and error are reported.
+  const listing = client.ensureSession({ signal }).then(() => client.listTools({ signal }));
+  const { value: tools, error } = await settle(listing, signal);
   return { server, client, tools, error, latencyMs: performance.now() - startedAt, warnings };
 }
 

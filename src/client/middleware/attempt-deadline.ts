@@ -94,7 +94,9 @@ function deadlineError(
   const { tool, method, requestMs, wasSent } = request;
   const subject = tool === undefined ? method : `tool "${tool}"`;
   const within = limit === "requestMs" ? `${requestMs} ms` : "its total timeout";
-  const hint = wasSent ? "It may still be running on the server." : "The request was not sent.";
-  const text = `Server "${server}" did not respond to ${subject} within ${within} (timeouts.${limit}). ${hint}`;
+  const limited = `within ${within} (timeouts.${limit})`;
+  const text = wasSent
+    ? `Server "${server}" did not respond to ${subject} ${limited}. It may still be running on the server.`
+    : `Server "${server}" was not ready ${limited}, so ${subject} was not sent.`;
   return new McpRuntimeError("timeout", text, { server });
 }

@@ -73,7 +73,8 @@ export class StdioTransport implements Transport {
   #listenRequests = 0;
   /** Whether any valid message was received: then it is an MCP server. */
   #hasReceived = false;
-  #hasWarnedNoise = false;
+  /** An excerpt of the first line on stdout that is not a message. */
+  #stdoutNoise: string | undefined;
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
@@ -197,19 +198,23 @@ export class StdioTransport implements Transport {
   /** Warns only once, because a server that logs to stdout would cause endless warnings. */
   #warnStdoutNoise(text: string): void {
     const { server, redactor, log } = this.#options;
-    const detail = `wrote non-protocol output to stdout (ignored): ${redactor.excerpt(text)}`;
-    if (this.#hasWarnedNoise) this.onerror?.(new Error(detail));
+    const excerpt = redactor.excerpt(text);
+    const detail = `wrote non-protocol output to stdout (ignored): ${excerpt}`;
+    if (this.#stdoutNoise !== undefined) this.onerror?.(new Error(detail));
     else
       log.warn(
         `Server "${server}" ${detail}\nstdout is for MCP messages only; the server should log to stderr.`,
         "stdout-noise",
       );
-    this.#hasWarnedNoise = true;
+    this.#stdoutNoise ??= excerpt;
   }
 
-  /** What the process wrote to stderr, for the error of a handshake that it does not complete. */
+  /** What the process wrote, for the error of a handshake that it does not complete. */
   describeOutput(): string {
-    return formatStderr(this.#stderr.summary);
+    const noise = this.#stdoutNoise;
+    const silence = this.#hasReceived ? "It sent only other messages." : "It wrote nothing to stdout.";
+    const stdout = noise === undefined ? silence : `It wrote to stdout: ${noise}`;
+    return ` Its process runs. Is it an MCP server? Check command and args. ${stdout}${formatStderr(this.#stderr.summary)}`;
   }
 
   #createTooLargeError(): McpRuntimeError {

@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
+import { getStartTimeout } from "../../../src/cli/servers/connect-servers.js";
 import { FINDINGS } from "../../../src/cli/report/finding.js";
 import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { createMcpTools } from "../../../src/index.js";
@@ -10,7 +11,7 @@ import { cli, createFakeTerminal, createProject, runOn } from "../../fixtures/fa
 import { SseServer } from "../../fixtures/sse-server.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
-import { quickServer } from "../../fixtures/stdio-servers.js";
+import { quickServer, scriptServer } from "../../fixtures/stdio-servers.js";
 import { startTlsProxy } from "../../fixtures/tls-proxy.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 import { Listener } from "../../fixtures/listener.js";
@@ -295,6 +296,42 @@ describe("doctor: commands", () => {
     expect(textOf("dying")).toContain("code 3");
     expect(textOf("dying")).toContain("Error: no database");
     expect(textOf("noisy")).toContain("Listening on stdio …");
+  });
+
+  it("a program that is not an MCP server is reported with what it wrote", async () => {
+    const keepRunning = 'process.stdin.on("end", () => process.exit()).resume()';
+    using folder = new TemporaryFolder({
+      "some.json": {
+        mcpServers: {
+          quiet: scriptServer(keepRunning),
+          web: scriptServer(`console.log("Listening on port 3000"); ${keepRunning}`),
+          echo: scriptServer("process.stdin.pipe(process.stdout)"),
+        },
+      },
+    });
+    const { findings } = await runDoctor(folder, "--config", "some.json", "--timeout", "2");
+    const errors = findings.filter(({ severity }) => severity === "error");
+    const withOutput = (output: string) =>
+      `did not finish the handshake within 2000 ms (timeouts.connectMs). Its process runs. Is it an MCP server? Check command and args. ${output}`;
+    expect(errors.map(({ server, text, hint }) => [server, text, hint])).toEqual(
+      [
+        ["quiet", withOutput("It wrote nothing to stdout.")],
+        ["web", withOutput("It wrote to stdout: Listening on port 3000")],
+        ["echo", withOutput("It sent only other messages.")],
+      ].map(([name, text]) => [
+        name,
+        `Server "${name}" ${text}`,
+        "Correct the command in some.json, or allow more time to start with --timeout 120.",
+      ]),
+    );
+  });
+
+  it("a program gets 20 s to start, and one that may be installed first the default", () => {
+    const timeoutOf = (address: string) => getStartTimeout({ kind: "stdio", address }).connectMs;
+    expect(["node server.js", "./server", "sleep 100"].map(timeoutOf)).toEqual([20_000, 20_000, 20_000]);
+    const installers = ["npx -y files", "sh -c 'uvx files'", "/usr/bin/docker run files", "npx.cmd files"];
+    expect(installers.map(timeoutOf)).toEqual(times(installers.length, () => undefined));
+    expect(getStartTimeout({ kind: "http", address: "http://localhost:3000/mcp" })).toEqual({});
   });
 });
 

@@ -17,7 +17,7 @@ describe("defaults", () => {
     });
   });
 
-  it("a command has no arguments, environment, folder or encoding, and 60 s to start", () => {
+  it("a command has no arguments, environment, folder or encoding, and 50 s to start", () => {
     const { address, timeouts } = parseServer("files", { command: "npx" });
     expect(address).toEqual({
       kind: "stdio",
@@ -27,7 +27,7 @@ describe("defaults", () => {
       cwd: undefined,
       encoding: undefined,
     });
-    expect(timeouts).toEqual({ connectMs: 60_000, requestMs: 60_000, totalMs: 600_000, taskMs: 3_600_000 });
+    expect(timeouts).toEqual({ connectMs: 50_000, requestMs: 60_000, totalMs: 600_000, taskMs: 3_600_000 });
   });
 
   it("given options take precedence, one by one", () => {
@@ -57,7 +57,7 @@ describe("defaults", () => {
     });
   });
 
-  it("connectMs of a command takes precedence over 60 s", () => {
+  it("connectMs of a command takes precedence over 50 s", () => {
     expect(parseServer("files", { command: "npx", timeouts: { connectMs: 0 } }).timeouts.connectMs).toBe(0);
   });
 
