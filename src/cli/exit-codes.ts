@@ -3,8 +3,8 @@ import { findClosestMatch } from "../errors/find-closest-match.js";
 /** The exit codes of all commands. The table in the docs is generated from here. */
 export const EXIT_CODES = {
   ok: [0, "Success."],
-  failed: [1, "A server failed, `doctor` found an error, or the output cannot be written."],
-  usage: [2, "The command line is invalid, or there are no servers."],
+  failed: [1, "A server failed, `doctor` found an error, or the output or the store cannot be written."],
+  usage: [2, "The command line is invalid, or there is no server to use."],
   drifted: [3, "`drift`: the tools of a server differ from the baseline."],
   declined: [
     4,

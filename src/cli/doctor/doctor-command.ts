@@ -102,14 +102,25 @@ async function diagnose(
   ];
 }
 
+/** The states of servers that are in a file and not checked, as shown after its name. */
+const UNUSED_STATES = [
+  ["broken", "invalid"],
+  ["disabled", "disabled"],
+  ["shadowed", "not used"],
+] as const;
+
 /** Renders files, servers with findings, and the summary. */
 function renderDoctor(report: DoctorReport, page: Page): string[] {
   const { files, results, findings, tokenCosts, counts, suggestRecoveryCheck } = report;
   const { colors, columns } = page;
   const width = Math.max(0, ...files.map(({ file }) => textWidth(file)));
-  const fileLines = files.map(({ file, servers }) => {
-    const count = colors.dim(pluralize(servers, "server"));
-    return `${renderStatus("ok", colors)} ${padToWidth(file, width)}  ${count}`;
+  const fileLines = files.map(({ file, servers, states }) => {
+    const unused = UNUSED_STATES.flatMap(([state, label]) =>
+      states[state] === undefined ? [] : [`${states[state]} ${label}`],
+    );
+    const count = `${pluralize(servers, "server")}${unused.length === 0 ? "" : ` (${unused.join(", ")})`}`;
+    const status = renderStatus(states.broken === undefined ? "ok" : "error", colors);
+    return `${status} ${padToWidth(file, width)}  ${colors.dim(count)}`;
   });
   const sections = renderServers(results, page, {
     costs: tokenCosts,

@@ -102,9 +102,14 @@ function formatLocation({ file, line, column }: SourceLocation): string {
   return [file, line, column].filter((value) => value !== undefined).join(":");
 }
 
-/** Returns `failed` for any error, `declined` if missing consent is the only error, else `ok`. */
+/**
+ * Returns `failed` for any error, `usage` if there are only files or servers that are missing, `declined` if missing
+ * consent is the only error, else `ok`.
+ */
 export function toExit(findings: readonly Finding[]): ExitReason {
   const errors = findings.filter(({ severity }) => severity === "error");
+  const isMissing = ({ code, server }: Finding) => code === "config-missing" && server === undefined;
+  if (errors.length > 0 && errors.every(isMissing)) return "usage";
   if (errors.some(({ code }) => code !== "consent-required")) return "failed";
   return errors.length > 0 ? "declined" : "ok";
 }

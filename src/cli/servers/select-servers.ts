@@ -3,6 +3,7 @@ import type {
   ConfigProblem,
   ConfigProblemKind,
   ConfigServer,
+  ConfigServerState,
   ConfigSource,
   LoadedMcpServers,
 } from "../../config/files/config-options.js";
@@ -20,8 +21,16 @@ export interface ServerSelection {
   readonly findings: readonly Finding[];
   /** Disabled servers with the reason. Reported only if one is named on the command line. */
   readonly disabled: readonly { readonly name: string; readonly text: string }[];
-  /** The files that were read, with display paths. */
-  readonly files: readonly { readonly file: string; readonly servers: number }[];
+  readonly files: readonly FileSummary[];
+}
+
+/** A file that was read. */
+interface FileSummary {
+  /** Its display path. */
+  readonly file: string;
+  /** How many servers it has, by state and in total. */
+  readonly servers: number;
+  readonly states: Readonly<Partial<Record<ConfigServerState, number>>>;
 }
 
 const PROBLEMS: Readonly<Record<ConfigProblemKind, readonly [code: FindingCode, hint: string]>> = {
@@ -121,9 +130,16 @@ async function loadFromFiles({ line, terminal, signal }: CommandContext): Promis
     ),
     files: loaded.sources.map((source) => ({
       file: displayPath(source.file, terminal),
-      servers: source.servers.filter(({ state }) => state === "loaded").length,
+      servers: source.servers.length,
+      states: countStates(source.servers),
     })),
   };
+}
+
+function countStates(servers: readonly ConfigServer[]): FileSummary["states"] {
+  const states: Partial<Record<ConfigServerState, number>> = {};
+  for (const { state } of servers) states[state] = (states[state] ?? 0) + 1;
+  return states;
 }
 
 /** Whether a problem reports that this key of a server is ignored. */

@@ -46,7 +46,7 @@ describe("doctor: invalid config files", () => {
   it("no config file is an error with a hint", async () => {
     using folder = new TemporaryFolder();
     const { code, findings } = await runDoctor(folder);
-    expect([code, findings[0]?.code, findings[0]?.severity]).toEqual([1, "config-missing", "error"]);
+    expect([code, findings[0]?.code, findings[0]?.severity]).toEqual([2, "config-missing", "error"]);
     const { stdout } = await cli(folder, "doctor");
     expect(stdout).toMatch(/✗ No config file.*\.mcp\.json.* \[config-missing\]\n {2}→ Create a \.mcp\.json/);
   });
@@ -78,6 +78,7 @@ describe("doctor: invalid config files", () => {
     const { stdout } = await cli(folder, "doctor");
     expect(stdout).toMatch(/✗ \.mcp\.json:3:\d+: /);
     expect(stdout).toContain("✓ good");
+    expect(stdout).toContain("✗ mcp.json  3 servers (2 invalid)\n");
   });
 });
 
@@ -98,6 +99,9 @@ describe("doctor: valid config files", () => {
       ],
     ]);
     expect((await cli(folder, "list")).stdout).not.toContain("config-warning");
+    expect((await cli(folder, "doctor")).stdout).toMatch(
+      /^✓ \.mcp\.json {2}1 server\n✓ mcp\.json {3}1 server \(1 not used\)\n/,
+    );
   });
 });
 
@@ -492,7 +496,7 @@ describe("doctor --json", () => {
       command: "doctor",
       ok: true,
       exitCode: 0,
-      files: [{ file: ".mcp.json", servers: 1 }],
+      files: [{ file: ".mcp.json", servers: 1, states: { loaded: 1 } }],
       servers: [
         {
           name: "one",
