@@ -11,11 +11,14 @@ const PROGRAMS = "programs";
 
 /**
  * Limits how many servers are connected at the same time: in total, programs, and servers of one host. A host that does
- * not respond has at most half of all slots, so it does not hold back the others. Otherwise first in, first out.
+ * not respond has at most half of all slots, so it does not hold back the others. First in, first out, except that the
+ * slot of a host that has used all of its own goes to the next server of that host.
  */
 export class ConnectSlots {
   readonly #settings: Pick<ManagerSettings, "concurrency" | "programConcurrency">;
   readonly #waiting = new Set<Waiter>();
+  /** Those whose group has used all of its slots, by group. Apart, so that the others are found without a search. */
+  readonly #blocked = new Map<string, Set<Waiter>>();
   readonly #usedByGroup = new Map<string, number>();
   #used = 0;
 
@@ -30,6 +33,7 @@ export class ConnectSlots {
       cancellation.throwIfCancelled();
       const unsubscribe = cancellation.onCancel((reason) => {
         this.#waiting.delete(waiter);
+        this.#blocked.get(group)?.delete(waiter);
         reject(reason);
       });
       const waiter: Waiter = {
@@ -47,19 +51,29 @@ export class ConnectSlots {
   #startNext(): void {
     for (const waiter of this.#waiting) {
       if (this.#used >= this.#settings.concurrency) return;
-      const used = this.#usedByGroup.get(waiter.group) ?? 0;
-      if (used >= this.#limitOf(waiter.group)) continue;
       this.#waiting.delete(waiter);
-      this.#used += 1;
-      this.#usedByGroup.set(waiter.group, used + 1);
-      waiter.start();
+      const used = this.#usedByGroup.get(waiter.group) ?? 0;
+      if (used < this.#limitOf(waiter.group)) this.#start(waiter);
+      else {
+        const blocked = this.#blocked.get(waiter.group) ?? new Set();
+        this.#blocked.set(waiter.group, blocked.add(waiter));
+      }
     }
+  }
+
+  #start(waiter: Waiter): void {
+    this.#used += 1;
+    this.#usedByGroup.set(waiter.group, (this.#usedByGroup.get(waiter.group) ?? 0) + 1);
+    waiter.start();
   }
 
   #release(group: string): void {
     this.#used -= 1;
     this.#usedByGroup.set(group, (this.#usedByGroup.get(group) ?? 1) - 1);
-    this.#startNext();
+    const [next] = this.#blocked.get(group) ?? [];
+    if (next === undefined) return this.#startNext();
+    this.#blocked.get(group)?.delete(next);
+    this.#start(next);
   }
 
   #limitOf(group: string): number {

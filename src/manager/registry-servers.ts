@@ -278,14 +278,13 @@ class RegistryFollower {
   /** A server that the application has configured takes precedence. */
   #findConflict(name: string): string | undefined {
     const isOwn = this.#entries.has(name) && this.#isRegistryServer(name);
-    const isTaken = !isOwn && this.#manager.configured.includes(name);
+    const isTaken = !isOwn && this.#manager.serverSet.find(name) !== undefined;
     return isTaken ? "The application has a server with this name." : undefined;
   }
 
   /** Whether the server of this name is from the registry: the application may have replaced it. */
   #isRegistryServer(name: string): boolean {
-    const server = this.#manager.serverSet.all.find((candidate) => candidate.name === name);
-    return server?.client.provenance.provider === PROVIDER;
+    return this.#manager.serverSet.find(name)?.client.provenance.provider === PROVIDER;
   }
 
   #apply(desired: ReadonlyMap<string, DesiredServer>): void {
@@ -313,7 +312,7 @@ class RegistryFollower {
 
   /** Never rejects. */
   async #checkHealth(name: string, entry: RegistryEntry): Promise<void> {
-    const server = this.#manager.serverSet.all.find((candidate) => candidate.name === name);
+    const server = this.#manager.serverSet.find(name);
     if (server === undefined || entry.isBeingChecked || !hasSharedIdentity(server.client)) return;
     const isLeftOut = entry.isLeftOut && server.isDisconnected;
     // Disconnected by the application.

@@ -228,6 +228,10 @@ export class ServerSet {
     await server.close();
   }
 
+  find(name: string): ManagedServer | undefined {
+    return this.#servers.get(name);
+  }
+
   /** Throws `invalid-config` for an unknown name. */
   get(name: string): ManagedServer {
     const server = this.#servers.get(name);

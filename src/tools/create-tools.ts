@@ -174,10 +174,12 @@ function applyRules(
   servers: readonly ServerTools[],
   { rules, naming, serverNames, error }: SelectOptions,
 ) {
-  const groups = servers.map((source) => ({
-    server: source.server,
-    rules: source.rules,
-    tools: listed.filter((tool) => tool.source === source),
+  const toolsBySource = new Map<ServerTools, ListedTool[]>(servers.map((source) => [source, []]));
+  for (const tool of listed) toolsBySource.get(tool.source)?.push(tool);
+  const groups = Array.from(toolsBySource, ([{ server, rules: own }, tools]) => ({
+    server,
+    rules: own,
+    tools,
   }));
   const prefixes = serverNames.flatMap((server) => {
     const prefix = toNamePrefix(server, naming);

@@ -248,10 +248,9 @@ function findCollisions(
   const ownersByName = new Map<string, string[]>(reserved.map((name) => [name, [RESERVED_OWNER]]));
   tools.forEach(({ server, tool }, index) => {
     const name = names[index] ?? "";
-    ownersByName.set(name, [
-      ...(ownersByName.get(name) ?? []),
-      `${JSON.stringify(tool)} of server ${JSON.stringify(server)}`,
-    ]);
+    const owners = ownersByName.get(name) ?? [];
+    owners.push(`${JSON.stringify(tool)} of server ${JSON.stringify(server)}`);
+    ownersByName.set(name, owners);
   });
   return [...ownersByName]
     .filter(([, owners]) => owners.length > 1)

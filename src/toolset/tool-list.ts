@@ -51,9 +51,15 @@ interface ToolListDependencies {
   readonly resourceTools: boolean;
 }
 
+/** A rebuild that took longer is followed by a pause, in which further changes are collected. */
+const CHEAP_UPDATE_MS = 2;
+/** The pause after a rebuild, relative to its duration: rebuilds take at most a fifth of the time. */
+const PAUSE_FACTOR = 4;
+
 /**
  * The current tools of all servers. Rebuilt when a server connects late, changes its tools or is removed; an
- * unchanged tool stays the same object.
+ * unchanged tool stays the same object. While many servers change, one rebuild serves those of a while, or the total
+ * cost would grow with the square of their number. A read never returns outdated tools.
  */
 export class ToolList {
   readonly #deps: ToolListDependencies;
@@ -72,8 +78,12 @@ export class ToolList {
   readonly #failed = new Set<string>();
   /** Set while a rules function decides. */
   #updating: Promise<void> | undefined;
-  /** The servers that have changed in the meantime. */
+  /** The servers that have changed since the last rebuild. */
   readonly #outdated = new Set<string>();
+  /** What the tools depend on besides the lists, by server, as of its last rebuild. */
+  readonly #conditions = new Map<string, string>();
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #cancelPause: (() => void) | undefined;
 
   constructor(deps: ToolListDependencies) {
     const { servers, create } = deps;
@@ -86,17 +96,19 @@ export class ToolList {
       onApprovalDecided: (event) => servers.events.emit("approvalDecided", event),
     };
     const keeper = create.settings.largeResults;
-    const identify = createIdentify((name) => servers.all.find((server) => server.name === name)?.client);
+    const identify = createIdentify((name) => servers.find(name)?.client);
     this.#ownTools = keeper ? [createReadResultTool(keeper, { identify, closed: servers.closed })] : [];
   }
 
   /** Includes tools that are blocked or whose server is disconnected: calling them fails with a specific error. */
   get all(): readonly McpTool[] {
+    this.#endPause();
     return this.#all;
   }
 
   /** The tools that are offered to models. */
   get visible(): McpTool[] {
+    this.#endPause();
     return this.#visible;
   }
 
@@ -104,8 +116,12 @@ export class ToolList {
   async start(): Promise<void> {
     const { servers } = this.#deps;
     const created = this.#create();
-    servers.events.on("toolsChanged", ({ server }) => void this.update(server));
-    servers.events.on("serverChanged", ({ server }) => void this.update(server));
+    for (const server of servers.all) this.#hasNewCondition(server.name);
+    servers.events.on("toolsChanged", ({ server }) => this.#onChanged(server));
+    servers.events.on("serverChanged", ({ server }) => {
+      if (this.#hasNewCondition(server)) this.#onChanged(server);
+    });
+    servers.closed.onCancel(() => this.#cancelPause?.());
     if (!(created instanceof Promise)) return this.#replace(created);
     this.#updating = this.#updateUntilCurrent(created.then((tools) => this.#replace(tools)));
     await this.#updating;
@@ -128,12 +144,12 @@ export class ToolList {
     const isNamed = (tool: McpTool) => isCandidate(tool) && (tool.name === name || tool.mcp.name === name);
     const findMatches = async (tools: readonly McpTool[]) =>
       findByName(await filterTools(tools.filter(isNamed), config), name);
-    const visibleMatches = await findMatches(this.#visible);
-    const matches = visibleMatches.length > 0 ? visibleMatches : await findMatches(this.#all);
+    const visibleMatches = await findMatches(this.visible);
+    const matches = visibleMatches.length > 0 ? visibleMatches : await findMatches(this.all);
     const [tool, another] = matches;
     if (tool === undefined) {
       if (server !== undefined) this.#deps.servers.get(server);
-      const candidates = await filterTools(this.#visible.filter(isCandidate), config);
+      const candidates = await filterTools(this.visible.filter(isCandidate), config);
       throw createNotFoundError(candidates, call, this.#deps.servers.serversWithoutTools);
     }
     if (another === undefined) return tool;
@@ -154,11 +170,40 @@ export class ToolList {
   update(server: string): Promise<void> | undefined {
     if (this.#deps.servers.closed.isCancelled) return undefined;
     this.#outdated.add(server);
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
     while (this.#updating === undefined && this.#outdated.size > 0) {
       const created = this.#updateOnce();
       if (created !== undefined) this.#updating = this.#updateUntilCurrent(created);
     }
     return this.#updating;
+  }
+
+  /** Rebuilds the list at once, or after a pause if the last rebuild was expensive. */
+  #onChanged(server: string): void {
+    const { closed, settings } = this.#deps.servers;
+    const pauseMs = this.#pausedUntil - settings.clock.now();
+    if (pauseMs <= 0) return void this.update(server);
+    if (closed.isCancelled) return;
+    this.#outdated.add(server);
+    this.#cancelPause ??= settings.clock.after(pauseMs, () => this.#endPause(), { unref: true });
+  }
+
+  /** Rebuilds the list now if a pause has delayed that. */
+  #endPause(): void {
+    const [server] = this.#outdated;
+    if (this.#cancelPause !== undefined && server !== undefined) void this.update(server);
+  }
+
+  /** Whether a change of the state of a server matters: it was disconnected or enabled, or has resources now. */
+  #hasNewCondition(name: string): boolean {
+    const server = this.#deps.servers.find(name);
+    if (server === undefined) return this.#conditions.delete(name);
+    const hasResources = this.#deps.resourceTools && this.#hasResources(server);
+    const condition = `${server.isDisconnected} ${hasResources}`;
+    if (this.#conditions.get(name) === condition) return false;
+    this.#conditions.set(name, condition);
+    return true;
   }
 
   /** One update at a time: what has changed during an update is in the next one. */
@@ -171,37 +216,63 @@ export class ToolList {
     }
   }
 
-  /** Updates the tools of one server. Never throws. Returns a promise only if a rules function does. */
+  /** Updates the tools of all outdated servers. Never throws. Returns a promise only if a rules function does. */
   #updateOnce(): Promise<void> | undefined {
-    const [server = ""] = this.#outdated;
-    this.#outdated.delete(server);
-    const warnFailed = (error: unknown) => {
-      this.#failed.add(server);
-      this.#createOptions.warn(
-        `Could not update the tools of server "${server}"; the previous ones stay in use: ${String(error)}`,
-      );
-    };
-    const finish = (created: BuiltTools) => {
-      const before = this.#visible;
-      this.#replace(created);
-      this.#failed.delete(server);
-      // With the new tools of this server, the lists of others may have become usable.
-      for (const failed of this.#failed) this.#outdated.add(failed);
-      this.#failed.clear();
-      const isUnchanged =
-        before.length === this.#visible.length &&
-        before.every((tool, index) => tool === this.#visible[index]);
-      if (isUnchanged) this.#visible = before;
-      else this.#changes.emit("toolsChanged", { server });
-    };
+    const { clock } = this.#deps.servers.settings;
+    const startedAt = clock.now();
+    const servers = new Set(this.#outdated);
+    this.#outdated.clear();
+    const updating = this.#updateServers(servers);
+    const ms = clock.now() - startedAt;
+    if (ms > CHEAP_UPDATE_MS) this.#pausedUntil = startedAt + ms + PAUSE_FACTOR * ms;
+    return updating;
+  }
+
+  #updateServers(servers: ReadonlySet<string>): Promise<void> | undefined {
     try {
-      const created = this.#create(server);
-      if (created instanceof Promise) return created.then(finish).catch(warnFailed);
-      finish(created);
+      const created = this.#create(servers);
+      if (created instanceof Promise)
+        return created
+          .then((tools) => this.#replaceAndEmit(tools, servers))
+          .catch((error: unknown) => this.#onUpdateFailed(servers, error));
+      this.#replaceAndEmit(created, servers);
+      return undefined;
     } catch (error) {
-      warnFailed(error);
+      return this.#onUpdateFailed(servers, error);
     }
+  }
+
+  /** If the tools of several servers cannot be used together, each is updated alone: only the one that fails stays as it is. */
+  #onUpdateFailed(servers: ReadonlySet<string>, error: unknown): Promise<void> | undefined {
+    const [server = "", ...others] = servers;
+    if (others.length > 0) {
+      let updating: Promise<void> | undefined;
+      for (const name of servers) {
+        const update = () => this.#updateServers(new Set([name]));
+        updating = updating === undefined ? update() : updating.then(update);
+      }
+      return updating;
+    }
+    this.#failed.add(server);
+    this.#createOptions.warn(
+      `Could not update the tools of server "${server}"; the previous ones stay in use: ${String(error)}`,
+    );
     return undefined;
+  }
+
+  #replaceAndEmit(created: BuiltTools, servers: ReadonlySet<string>): void {
+    const before = this.#visible;
+    this.#replace(created);
+    for (const server of servers) this.#failed.delete(server);
+    // With the new tools of these servers, the lists of others may have become usable.
+    for (const failed of this.#failed) this.#outdated.add(failed);
+    this.#failed.clear();
+    const isUnchanged =
+      before.length === this.#visible.length && before.every((tool, index) => tool === this.#visible[index]);
+    if (isUnchanged) this.#visible = before;
+    else
+      for (const server of findChanged(servers, before, this.#visible))
+        this.#changes.emit("toolsChanged", { server });
   }
 
   /** Lists the tools that the servers offer to a caller. */
@@ -239,12 +310,12 @@ export class ToolList {
     return this.#deps.servers.all.map(({ name }) => name);
   }
 
-  /** Uses the current lists of all servers, or of the one that changed. Returns a promise only if a rules function does. */
-  #create(changed?: string): BuiltTools | Promise<BuiltTools> {
+  /** Uses the current lists of all servers, or of those that changed. Returns a promise only if a rules function does. */
+  #create(changed?: ReadonlySet<string>): BuiltTools | Promise<BuiltTools> {
     const { servers } = this.#deps;
     const lists: ServerLists = new Map(
       servers.all.map((server) => {
-        const isCurrent = changed === undefined || changed === server.name;
+        const isCurrent = changed?.has(server.name) ?? true;
         return [server, isCurrent ? server.latestTools : this.#lists.get(server)];
       }),
     );
@@ -352,6 +423,24 @@ function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTo
     const server = servers.get(mcp.server);
     return server !== undefined && server.pins?.isBlocked(mcp.name) !== true;
   });
+}
+
+/** Of the servers that were updated together, those whose tools differ; all if only tools of other servers do. */
+function findChanged(
+  servers: ReadonlySet<string>,
+  before: readonly McpTool[],
+  after: readonly McpTool[],
+): Iterable<string> {
+  if (servers.size === 1) return servers;
+  const known = new Set(before);
+  const current = new Set(after);
+  const changed = new Set(
+    [...before.filter((tool) => !current.has(tool)), ...after.filter((tool) => !known.has(tool))].map(
+      ({ mcp }) => mcp.server,
+    ),
+  );
+  const own = [...servers].filter((server) => changed.has(server));
+  return own.length === 0 ? servers : own;
 }
 
 function isSame(before: McpTool, after: McpTool): boolean {

@@ -250,9 +250,10 @@ class Toolset<Name extends string> implements McpToolset<Name> {
 
   status(): Readonly<Record<Name, ServerStatus>> {
     const costs: TokenCosts = this.tokenCosts();
+    const counts = new Map<string, number>();
+    for (const { mcp } of this.#tools.all) counts.set(mcp.server, (counts.get(mcp.server) ?? 0) + 1);
     const entries = Object.entries(this.servers.status()).map(([name, status]) => {
-      const tools = this.#tools.all.filter(({ mcp }) => mcp.server === name).length;
-      return [name, { ...status, tools, tokens: costs.servers[name]?.tokens ?? 0 }];
+      return [name, { ...status, tools: counts.get(name) ?? 0, tokens: costs.servers[name]?.tokens ?? 0 }];
     });
     return Object.fromEntries(entries) as Record<Name, ServerStatus>;
   }
@@ -320,9 +321,8 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   async #resolveCall(call: ToolsetCall<Name>, options: ToolsetCallOptions) {
     const { config, ...limits } = toRunOptions("callTool", options);
     const { server, id } = call ?? {};
-    const needsListing = this.#serverSet.all.some(
-      ({ name, listsTools, latestTools }) => name === server && listsTools && latestTools === undefined,
-    );
+    const managed = server === undefined ? undefined : this.#serverSet.find(server);
+    const needsListing = managed?.listsTools === true && managed.latestTools === undefined;
     if (server !== undefined && needsListing) await this.servers.waitFor(server, { signal: limits.signal });
     const tool = await this.#tools.find(call, { ...config, signal: limits.signal } as CallerConfig);
     const problem = findCallProblem(call, TOOLSET_CALL_KEYS);

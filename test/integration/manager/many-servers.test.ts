@@ -308,6 +308,72 @@ describe("the tools of a toolset", () => {
   });
 });
 
+describe("many servers that change at once", () => {
+  const SERVERS = 10;
+
+  /** A toolset of servers with one tool each, whose rules take a while, and the number of rule decisions so far. */
+  async function createExpensiveFixture(options: McpToolsOptions = {}) {
+    const server = await startMcpTestServer({ tools: [say] });
+    const decisions = { count: 0 };
+    const decide = () => {
+      decisions.count += 1;
+      const end = performance.now() + 1;
+      while (performance.now() < end);
+      return {};
+    };
+    const servers = Object.fromEntries(times(SERVERS, (index) => [`s${index}`, { url: server.url }]));
+    const mcp = await createMcpTools(servers, { tools: decide, ...options });
+    return disposeWith({ server, mcp, decisions }, mcp, server);
+  }
+
+  it("cost two rebuilds, a read is never outdated, and each server has its event", async () => {
+    await using fixture = await createExpensiveFixture();
+    const { mcp, decisions } = fixture;
+    const events: string[] = [];
+    mcp.on("toolsChanged", ({ server }) => events.push(server));
+    decisions.count = 0;
+    const disconnecting = mcp.servers.disconnectAll();
+    expect(namesOf(mcp)).toEqual([]);
+    expect(decisions.count).toBe(2 * SERVERS);
+    expect(events).toEqual(mcp.servers.configured);
+    await disconnecting;
+  });
+
+  it("become current without a read, too", async () => {
+    await using fixture = await createExpensiveFixture();
+    const { mcp } = fixture;
+    const missing = new Set(mcp.servers.configured);
+    const changed = new Promise<void>((resolve) => {
+      mcp.on("toolsChanged", ({ server }) => {
+        missing.delete(server);
+        if (missing.size === 0) resolve();
+      });
+    });
+    await Promise.all([mcp.servers.disconnectAll(), changed]);
+    expect(namesOf(mcp)).toEqual([]);
+  });
+
+  it("a server of which the names collide does not stop the others", async () => {
+    const logger = new RecordingLogger();
+    await using fixture = await createExpensiveFixture({
+      logger,
+      naming: { prefix: "none", onCollision: "error" },
+      tools: (tool) => {
+        const end = performance.now() + 3;
+        while (performance.now() < end);
+        return tool.name === "say" ? false : {};
+      },
+    });
+    const { mcp, server } = fixture;
+    // The shared server gets a tool with one name for all: only the first server can have it.
+    server.tools = [more];
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual(["more"]);
+    expect(logger.warnings).toHaveLength(SERVERS - 1);
+    expect(logger.warnings[0]).toContain("the previous ones stay in use");
+  });
+});
+
 describe("tools with the same name", () => {
   const odd: readonly TestTool[] = [
     { name: "a b", run: () => "with a space" },
