@@ -1,4 +1,4 @@
-import { ADAPTER, BASELINE, RUNTIME } from "../peers/index.mjs";
+import { ADAPTER, BASELINE, PEER_FILES, RUNTIME } from "../peers/index.mjs";
 
 /** Heap growth over 90,000 calls below which we report no growth. */
 const NO_GROWTH = 1.02;
@@ -16,6 +16,12 @@ const THRESHOLDS = [
   ["64 concurrent calls vs adapter, SDK server, JSON", "throughput/sdk/json", ADAPTER, ">=", 2],
   ["64 concurrent calls vs adapter, SDK server, SSE", "throughput/sdk/sse", ADAPTER, ">=", 3],
   ["10 servers with 50 ms latency vs adapter", "cold-start/10/50", ADAPTER, "<=", 0.25],
+  ...Object.keys(PEER_FILES)
+    .filter((peer) => peer !== RUNTIME && peer !== BASELINE)
+    .map((peer) => [`50 servers with 50 ms latency vs ${peer}`, "cold-start/50/50", peer, "<=", 1]),
+  ["500 servers vs 50, with 50 ms latency: time per server", "many-servers/time", RUNTIME, "<=", 1.5],
+  ["1,000 servers vs 200: CPU per server", "many-servers/cpu", RUNTIME, "<=", 1.5],
+  ["1,000 late servers vs 200: CPU per server", "many-servers/late-cpu", RUNTIME, "<=", 1.5],
   ["import vs adapter", "import", ADAPTER, "<=", 0.5],
   ["1,000 tools from memory vs the SDK server", "catalog-cache/registered/memory", RUNTIME, "<=", 0.02],
   ["1,000 tools from a file vs the SDK server", "catalog-cache/registered/file", RUNTIME, "<=", 0.2],

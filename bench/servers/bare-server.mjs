@@ -12,6 +12,8 @@ const {
   latencyMs = 0,
   toolCount = 3,
   servers = 1,
+  // Announces changes of its tools on a GET stream, which stays open.
+  listChanged = false,
   hostileBytes,
 } = JSON.parse(process.argv[2] ?? "{}");
 
@@ -46,6 +48,8 @@ function createBareServer(tools, callTool) {
       response.end();
     } else if (request.url === "/first-rejection") {
       response.end(String(firstRejectionAt));
+    } else if (request.method === "GET" && listChanged) {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": open\n\n");
     } else if (request.method !== "POST") {
       response.writeHead(request.method === "DELETE" ? 200 : 405).end();
     } else {
@@ -77,7 +81,11 @@ function createBareServer(tools, callTool) {
 }
 
 function createInitializeResult({ protocolVersion }) {
-  return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "bare", version: "1.0.0" } };
+  return {
+    protocolVersion,
+    capabilities: { tools: { listChanged } },
+    serverInfo: { name: "bare", version: "1.0.0" },
+  };
 }
 
 function send(response, message, headers = {}, status = 200) {

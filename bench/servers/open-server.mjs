@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
  * Starts a server in its own process, so that its CPU time is not counted for the client.
  *
  * @param {"bare" | "sdk" | "registered"} kind
- * @param {{ responseType?: "json" | "sse", latencyMs?: number, toolCount?: number, servers?: number, hostileBytes?: number }} options
+ * @param {{ responseType?: "json" | "sse", latencyMs?: number, toolCount?: number, servers?: number, listChanged?: boolean, hostileBytes?: number }} options
  * @returns {Promise<{ servers: Record<string, string>, close: () => Promise<void> }>} server names to URLs
  */
 export async function openServer(kind, options = {}) {

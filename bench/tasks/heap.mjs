@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { measureHeapBytes } from "../measure/heap-bytes.mjs";
 
 const CONCURRENCY = 16;
 
@@ -22,13 +22,4 @@ async function callMany(makeCall, count) {
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, callInLoop));
-}
-
-/** Collects twice with an event loop turn in between, because finalizers free more memory for the second. */
-async function measureHeapBytes() {
-  for (let n = 0; n < 2; n += 1) {
-    globalThis.gc();
-    await setImmediate();
-  }
-  return process.memoryUsage().heapUsed;
 }

@@ -5,6 +5,7 @@ import { heap } from "./heap.mjs";
 import { hostileSchemas } from "./hostile-schemas.mjs";
 import { largeResult } from "./large-result.mjs";
 import { listing } from "./listing.mjs";
+import { manyServers } from "./many-servers.mjs";
 import { middleware } from "./middleware.mjs";
 import { nestedSchema } from "./nested-schema.mjs";
 import { recovery } from "./recovery.mjs";
@@ -19,6 +20,7 @@ export const WORKLOADS = {
   "large-result": largeResult,
   "nested-schema": nestedSchema,
   "cold-start": coldStart,
+  "many-servers": manyServers,
   listing,
   "catalog-cache": catalogCache,
   "fresh-process": freshProcess,
