@@ -223,10 +223,10 @@ export function warnUnmatchedRules(
   { warn }: Pick<CreateToolsOptions, "warn">,
   isComplete: boolean,
 ): void {
-  for (const { server, key } of unmatchedRules) {
+  for (const { server, key, suggestion } of unmatchedRules) {
     if (server !== undefined)
-      warn(`Server "${server}": the rule for "${key}" does not match any of its tools.`);
-    else if (isComplete) warn(`The rule for "${key}" does not match a tool of any server.`);
+      warn(`Server "${server}": the rule for "${key}" does not match any of its tools.${suggestion}`);
+    else if (isComplete) warn(`The rule for "${key}" does not match a tool of any server.${suggestion}`);
   }
 }
 

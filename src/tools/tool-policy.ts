@@ -40,6 +40,8 @@ export interface UnmatchedRule {
   /** `undefined` for a rule for all servers. */
   readonly server: string | undefined;
   readonly key: string;
+  /** The names that may be meant, and those of all tools that it could match, for the end of a message. */
+  readonly suggestion: string;
 }
 
 interface ServerRules {
@@ -84,8 +86,12 @@ export function resolveRules(
   const unmatched: UnmatchedRule[] = [];
   for (const level of [...levels, { server: undefined, tools: allTools, unmatched: forAll.unmatched }]) {
     for (const [key, rule] of level.unmatched) {
-      const close = isGuard(rule) ? findCloseTools(key, level.tools, toBaseName) : [];
-      if (close.length === 0) unmatched.push({ server: level.server, key });
+      const close = findCloseTools(key, level.tools, toBaseName);
+      if (close.length === 0 || !isGuard(rule)) {
+        const suggestion = suggestNames(close, level);
+        unmatched.push({ server: level.server, key, suggestion });
+        continue;
+      }
       for (const tool of close) {
         // A guard that is misspelled would otherwise guard nothing.
         if (rules.get(tool) === false) continue;
@@ -384,6 +390,21 @@ function describeCloseTool(
   const shown = names.map((name) => ` (${quote(name)})`).join("");
   const tool = `${quote(info.name)} of server "${server}"${shown}`;
   return `${where} for ${quote(key)} matches no tool, but is close to ${tool}, which is excluded. Correct the name in the rule.`;
+}
+
+const MAX_NAMES = 20;
+
+function suggestNames(
+  close: readonly RuleTarget[],
+  { server, tools }: { readonly server: string | undefined; readonly tools: readonly RuleTarget[] },
+): string {
+  const nameOf = ({ info, names: [name] }: RuleTarget) =>
+    quote(server === undefined ? (name ?? info.name) : info.name);
+  const join = (listed: readonly RuleTarget[], separator: string) =>
+    listed.slice(0, MAX_NAMES).map(nameOf).join(separator);
+  const meant = close.length === 0 ? "" : ` Did you mean ${join(close, " or ")}?`;
+  const more = tools.length > MAX_NAMES ? `, and ${tools.length - MAX_NAMES} more` : "";
+  return tools.length === 0 ? meant : `${meant} Tools: ${join(tools, ", ")}${more}.`;
 }
 
 const MAX_QUOTED_LENGTH = 100;

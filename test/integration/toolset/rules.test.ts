@@ -232,6 +232,28 @@ describe("a rule that matches nothing", () => {
       expect.stringMatching(/^warn: .*"transfer_money"/),
     ]);
   });
+
+  it("is a warning that suggests the closest name and lists the tools", async () => {
+    const names = Array.from({ length: 25 }, (_, index) => `read_${index}`);
+    await using server = await startServer("pay", ...names);
+    await using other = await startServer("look");
+    const logger = new RecordingLogger();
+    await using _mcp = await createMcpTools(
+      {
+        bank: { url: server.url, tools: { pax: { timeoutMs: 5 } } },
+        shop: { url: other.url, tools: { "buy_*": { idempotent: true } } },
+      },
+      { tools: { shop__lok: { idempotent: true } }, logger },
+    );
+    const listed = names.toSorted().slice(0, 19).map((name) => `"${name}"`);
+    expect(logger.lines).toEqual([
+      `warn: Server "bank": the rule for "pax" does not match any of its tools. Did you mean "pay"? Tools: "pay", ${listed.join(", ")}, and 6 more.`,
+      'warn: Server "shop": the rule for "buy_*" does not match any of its tools. Tools: "look".',
+      expect.stringMatching(
+        /^warn: The rule for "shop__lok" does not match a tool of any server\. Did you mean "shop__look"\? Tools: "bank__pay", .* and 7 more\.$/,
+      ),
+    ]);
+  });
 });
 
 describe("rules of several levels", () => {
