@@ -12,7 +12,7 @@ export function urlSchema(...protocols: string[]) {
     if (USER_PLACEHOLDER.test(url?.username ?? "") || USER_PLACEHOLDER.test(url?.password ?? ""))
       context.addIssue(`has a user or password that ${MADE_FROM_MISSING}`);
     if (url !== undefined && protocols.includes(url.protocol)) return url;
-    context.addIssue(`expected ${expected}, got ${describeUrl(value)}`);
+    context.addIssue(`expected ${expected}, got ${describeUrl(value, protocols)}`);
     return z.NEVER;
   });
 }
@@ -21,9 +21,26 @@ function isStringOrUrl(value: unknown): value is string | URL {
   return typeof value === "string" || value instanceof URL;
 }
 
-function describeUrl(value: string | URL): string {
+function describeUrl(value: string | URL, protocols: readonly string[]): string {
   const shown = redactUrl(value);
-  return shown === undefined ? describeValue(value) : `"${shown}"`;
+  if (shown !== undefined) return `"${shown}"`;
+  const suggestion = redactUrl(addProtocol(String(value), protocols));
+  const host = suggestion === undefined ? "" : new URL(suggestion).host;
+  const isHost = HOST.test(host) && String(value).replace(USER_INFO, "").startsWith(host);
+  if (suggestion === undefined || !isHost) return describeValue(value);
+  return `"${suggestion.replace(/^.*?:\/\//, "")}"; did you mean "${suggestion}"?`;
+}
+
+/** A host name with a domain or a port, or an address. Another text without a protocol may be a secret. */
+const HOST =
+  /^(?:localhost|\[[\da-f:.]+\]|[a-z\d-]{1,40}(?:\.[a-z\d-]{1,40})*(?:\.[a-z]{2,10}|\.\d{1,3}|(?=:)))(?::\d+)?$/;
+const LOCAL_HOST = /^(?:localhost|127\.|\[::1\])/;
+const USER_INFO = /^[^/?#]*@/;
+
+/** Completes an address such as `localhost:3000/mcp`: without TLS on this machine, with TLS elsewhere, if there is a choice. */
+export function addProtocol(address: string, protocols: readonly string[]): string {
+  const [insecure, secure = insecure] = protocols.toSorted();
+  return `${LOCAL_HOST.test(address.replace(USER_INFO, "")) ? insecure : secure}//${address}`;
 }
 
 /** PEM text, as read from a file. */

@@ -1,3 +1,4 @@
+import { addProtocol } from "../../config/http-options.js";
 import { parseServer } from "../../config/parse-server.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
 import type { ServerConfig, TransportType } from "../../config/server-config.js";
@@ -121,9 +122,7 @@ function toInlineServer(name: string, definition: ServerDefinition): SelectedSer
 
 /** Accepts URLs without a scheme, such as `localhost:3000/mcp`. */
 function addScheme(url: string): string {
-  if (/^[a-z][a-z\d+.-]*:\/\//i.test(url)) return url;
-  const isLocal = /^(?:localhost|127\.|\[::1\])/.test(url);
-  return `${isLocal ? "http" : "https"}://${url}`;
+  return /^[a-z][a-z\d+.-]*:\/\//i.test(url) ? url : addProtocol(url, ["http:", "https:"]);
 }
 
 function parseHeader(text: string): [string, string] {

@@ -178,6 +178,26 @@ describe("an invalid definition", () => {
     expect(error).toMatchObject({ server: "weather", issues: [{ path: "url" }] });
   });
 
+  it.each([
+    ["localhost:3000/mcp", '"localhost:3000/mcp"; did you mean "http://localhost:3000/mcp"?'],
+    ["127.0.0.1/mcp", '"127.0.0.1/mcp"; did you mean "http://127.0.0.1/mcp"?'],
+    ["tools.example.com/mcp", '"tools.example.com/mcp"; did you mean "https://tools.example.com/mcp"?'],
+    ["ann:secret@gateway:80/a?key=b", '"gateway:80/a"; did you mean "https://gateway:80/a"?'],
+    ["ftp://localhost/mcp", '"ftp://localhost/mcp"'],
+    ["sk-5f1dcb9d5bd04a8", "a string"],
+    ["3000", "a string"],
+    ["/mcp", "a string"],
+  ])("the URL %j is shown without secrets, and with the protocol that is missing", (url, shown) => {
+    expect(catchConfigError(() => parseServer("a", { url })).issues).toEqual([
+      { path: "url", message: `expected a URL starting with http:// or https://, got ${shown}` },
+    ]);
+  });
+
+  it("a WebSocket URL without a protocol is completed with its own", () => {
+    const { issues } = catchConfigError(() => parseServer("a", { type: "websocket", url: "localhost:1/a" }));
+    expect(issues[0]?.message).toContain('did you mean "ws://localhost:1/a"?');
+  });
+
   it.each(["", "  \t"])("the name %j is rejected", (name) => {
     expect(catchConfigError(() => parseServer(name, { url: "http://x.test" })).issues).toMatchObject([
       { path: "name" },
