@@ -207,12 +207,17 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
       this.#invalidEvent === undefined
         ? fromConnectionError(cause ?? STREAM_ENDED, true, this.#httpClient)
         : invalidResponseError(this.#httpClient, this.#invalidEvent);
+    this.#resumeOrFail(failure, cause !== undefined);
+  }
+
+  #resumeOrFail(failure: McpRuntimeError, isBroken: boolean): void {
+    if (this.#pending.isSettled) return;
     if (this.#stream?.lastEventId === undefined || this.#failedResumes >= MAX_FAILED_RESUMES) {
       this.#fail(failure);
       return;
     }
     this.#resumeScope ??= new CancelScope();
-    delay(this.#nextResumeDelayMs(cause !== undefined), this.#httpClient.clock, this.#resumeScope).then(
+    delay(this.#nextResumeDelayMs(isBroken), this.#httpClient.clock, this.#resumeScope).then(
       () => this.#resume(failure),
       () => undefined,
     );
@@ -228,6 +233,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #resume(failure: McpRuntimeError): void {
     if (this.#pending.isSettled) return;
     this.#isResumed = true;
+    const interrupted = this.#stream;
     this.#handler = this.#httpClient.get(this.#stream?.lastEventId, {
       onHeaders: (status, headers) => {
         if (status === 200 && hasContentType(headers, "text/event-stream"))
@@ -235,7 +241,9 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
         this.#fail(failure);
         return discardBody;
       },
-      onError: (error) => this.onError(error),
+      // A resumption that cannot connect is not why the request fails: its stream was interrupted before.
+      onError: (error) =>
+        this.#stream === interrupted ? this.#resumeOrFail(failure, true) : this.onError(error),
     });
   }
 }
