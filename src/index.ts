@@ -29,7 +29,7 @@ export {
 export type { ServerStatus } from "./manager/managed-server.js";
 export { type CatalogEvents, CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
 export { type ServerEndpoint, SERVER_DEFAULTS } from "./config/server-config.js";
-export type { ClientState, SessionInfo } from "./client/client-lifecycle.js";
+export type { ClientState, CloseOptions, SessionInfo } from "./client/client-lifecycle.js";
 export type {
   Completion,
   CompletionCall,

@@ -62,7 +62,13 @@ export interface CallLease {
   readonly release: () => void;
 }
 
-const CLOSE_OPTIONS = optionKeys<{ readonly drainMs?: number }>({ drainMs: true });
+/** Options of closing a client or a toolset. */
+export interface CloseOptions {
+  /** How long calls in flight may take before they are canceled. @default `session.drainMs` of the server */
+  readonly drainMs?: number | undefined;
+}
+
+export const CLOSE_OPTIONS = optionKeys<CloseOptions>({ drainMs: true });
 
 interface OpenedSession {
   readonly identity: string;
@@ -160,7 +166,7 @@ export class ClientLifecycle {
   }
 
   /** A second call with a shorter `drainMs` shortens the drain of the first. */
-  async close(options: { readonly drainMs?: number | undefined }): Promise<void> {
+  async close(options: CloseOptions): Promise<void> {
     const server = this.#options.config.name;
     const { drainMs: requestedMs } = assertOptions(options, CLOSE_OPTIONS, {
       subject: "The call to close",

@@ -31,7 +31,7 @@ import {
 import type { ClientEvents, McpClientEvents } from "./client-events.js";
 import { type ClientInternals, createClientInternals, type McpClientOptions } from "./client-internals.js";
 import type { DependentCall } from "./call-plan.js";
-import type { ClientLifecycle, ClientState, SessionInfo } from "./client-lifecycle.js";
+import type { ClientLifecycle, ClientState, CloseOptions, SessionInfo } from "./client-lifecycle.js";
 import type { BreakerMetrics, CircuitBreakerHandle } from "./policies/circuit-breaker.js";
 import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt-client.js";
 import type { RequestRunner } from "./request-runner.js";
@@ -435,7 +435,7 @@ export class McpClient implements AsyncDisposable {
    * Cancels running calls (after `drainMs`), then closes sessions and connections. Closing again does nothing; the
    * next request reopens the client.
    */
-  async close(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+  async close(options: CloseOptions = {}): Promise<void> {
     this.#monitoring.probe.stop();
     await this.#lifecycle.close(options);
   }

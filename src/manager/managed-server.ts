@@ -4,6 +4,7 @@ import { ToolCatalog } from "../catalog/tool-catalog.js";
 import { ToolListStore } from "../catalog/tool-list-store.js";
 import { ToolPins } from "../catalog/tool-pins.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
+import type { CloseOptions } from "../client/client-lifecycle.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { BreakerState } from "../client/policies/circuit-breaker.js";
 import type { ToolResult } from "../client/tool-result.js";
@@ -252,21 +253,21 @@ export class ManagedServer implements ToolCaller {
   }
 
   /** Closes sessions, cancels running calls and connection attempts, then enters the target state. */
-  async disconnect(target: LifecycleState = DISCONNECTED): Promise<void> {
+  async disconnect(target: LifecycleState = DISCONNECTED, options: CloseOptions = {}): Promise<void> {
     const { state, error } = this.closed.isCancelled ? DISCONNECTED : target;
     this.#epoch += 1;
     this.#connecting = undefined;
     this.#reconnectSchedule.stop();
     this.#setState(state, error);
-    await this.client.close();
+    await this.client.close(options);
   }
 
   /** Disconnects permanently. */
-  async close(): Promise<void> {
+  async close(options: CloseOptions): Promise<void> {
     // Not awaited if there is nothing to do, so that the state changes at once.
     const flushed = this.catalog.flush();
     if (flushed !== undefined) await flushed;
-    await Promise.all([this.catalog.close(), this.disconnect()]);
+    await Promise.all([this.catalog.close(), this.disconnect(DISCONNECTED, options)]);
   }
 
   /** Throws if the server was disconnected or the manager closed. */

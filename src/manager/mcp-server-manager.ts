@@ -1,3 +1,4 @@
+import type { CloseOptions } from "../client/client-lifecycle.js";
 import { McpClient, type ServerMetrics, type ServerTotals } from "../client/mcp-client.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import { assertOptions, optionKeys } from "../config/parse-options.js";
@@ -261,9 +262,12 @@ export class McpServerManager implements AsyncDisposable {
     return this.serverSet.events.on(event, listener);
   }
 
-  /** Closes all servers permanently, in reverse order, within `closeTimeoutMs`. Failures to close are logged. */
-  async close(): Promise<void> {
-    await this.serverSet.close();
+  /**
+   * Closes all servers permanently, in reverse order, within `closeTimeoutMs`. Failures to close are logged.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown option
+   */
+  async close(options?: CloseOptions): Promise<void> {
+    await this.serverSet.close(options);
   }
 
   /** Calls `close`, for `await using`. */

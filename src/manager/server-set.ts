@@ -1,11 +1,14 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import type { McpClientEvents } from "../client/client-events.js";
+import { CLOSE_OPTIONS, type CloseOptions } from "../client/client-lifecycle.js";
 import type { McpClient } from "../client/mcp-client.js";
+import { assertOptions } from "../config/parse-options.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
+import { isPlainObject } from "../json/json.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { ConnectSlots } from "./connect-slots.js";
 import { ManagedServer, type LifecycleState } from "./managed-server.js";
@@ -225,7 +228,7 @@ export class ServerSet {
       unsubscribers.delete(client);
     }
     this.events.emit("toolsChanged", { server: name });
-    await server.close();
+    await server.close({});
   }
 
   find(name: string): ManagedServer | undefined {
@@ -321,8 +324,12 @@ export class ServerSet {
   }
 
   /** Closes all servers permanently, in reverse order. A server that cannot be closed does not affect the others. */
-  close(): Promise<void> {
-    this.#closing ??= this.#closeAll();
+  close(options: CloseOptions = {}): Promise<void> {
+    // As a listener it receives something else: the name of a signal, an event.
+    const parsed = isPlainObject(options)
+      ? assertOptions(options, CLOSE_OPTIONS, { subject: "The call to close" })
+      : {};
+    this.#closing ??= this.#closeAll(parsed);
     return this.#closing;
   }
 
@@ -340,12 +347,12 @@ export class ServerSet {
     return added;
   }
 
-  async #closeAll(): Promise<void> {
+  async #closeAll(options: CloseOptions): Promise<void> {
     const { closeTimeoutMs, clock, warn } = this.settings;
     this.closed.cancel(new McpRuntimeError("closed", "The toolset was closed."));
     const unclosed = new Map<string, unknown>(this.all.map(({ name }) => [name, "timed out"]));
     const closing = this.all.toReversed().map((server) =>
-      server.close().then(
+      server.close(options).then(
         () => unclosed.delete(server.name),
         (error: unknown) => unclosed.set(server.name, error),
       ),

@@ -8,6 +8,7 @@ import type {
   ToolCall,
   CallerContext,
 } from "../client/call-options.js";
+import type { CloseOptions } from "../client/client-lifecycle.js";
 import type { ServerMetrics, ServerTotals, McpClient } from "../client/mcp-client.js";
 import type { DependentCall } from "../client/call-plan.js";
 import type { McpClientEvents } from "../client/client-events.js";
@@ -196,8 +197,11 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
     event: Event,
     listener: (event: ToolsetEvents<Name>[Event]) => void,
   ): () => void;
-  /** Closes all clients. Calls of this toolset's tools then fail with kind `closed`. */
-  close(): Promise<void>;
+  /**
+   * Closes all clients. Calls of this toolset's tools then fail with kind `closed`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown option
+   */
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** Throws kind `invalid-config` unless it is a toolset; its tools, or a promise of it, are easily passed instead. */

@@ -12,6 +12,7 @@ import {
 } from "../client/call-options.js";
 import { type DependentCall, runCalls } from "../client/call-plan.js";
 import { CLIENT_EVENTS } from "../client/client-events.js";
+import type { CloseOptions } from "../client/client-lifecycle.js";
 import type { ServerMetrics, ServerTotals } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
@@ -291,8 +292,8 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     };
   }
 
-  async close(): Promise<void> {
-    await this.servers.close();
+  async close(options?: CloseOptions): Promise<void> {
+    await this.servers.close(options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -31,6 +31,8 @@ describe("an unknown option is rejected with the option that was meant:", () => 
     ["client.identityOf", () => client().identityOf(untyped({ purposes: "call" })), "purpose"],
     ["client.on", () => client().on("warning", () => undefined, untyped({ pasive: true })), "passive"],
     ["client.close", () => client().close(untyped({ drainMS: 5 })), "drainMs"],
+    ["toolset.close", async () => (await toolset()).close(untyped({ drainMS: 5 })), "drainMs"],
+    ["manager.close", () => manager().close(untyped({ drainMS: 5 })), "drainMs"],
     ["McpClient", () => new McpClient({ name: "a", url: "http://a.test" }, untyped({ loger: 1 })), "logger"],
     [
       "toolset.callTool",

@@ -7,7 +7,7 @@ import {
   type ServerDefinition,
 } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { eventually, rejection, times } from "../../fixtures/clients.js";
+import { deferred, eventually, rejection, times } from "../../fixtures/clients.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const say: TestTool = { name: "say", run: ({ text }) => String(text) };
@@ -257,6 +257,24 @@ describe("a toolset", () => {
     await eventually(() => server.executions.length === 1);
     await mcp.close();
     expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: true });
+  });
+
+  it("waits for running calls up to drainMs of close, and ignores the arguments of a listener", async () => {
+    const { promise, resolve } = deferred();
+    await using server = await startMcpTestServer({
+      tools: [{ name: "slow", run: async () => (await promise, "done") }],
+    });
+    const mcp = await createMcpTools({ a: { url: server.url } });
+    const call = mcp.callTool({ name: "slow" });
+    await eventually(() => server.executions.length === 1);
+    const closing = mcp.close({ drainMs: 5_000 });
+    resolve();
+    expect((await call).text()).toBe("done");
+    await closing;
+    const signaled = await createMcpTools({ a: { url: server.url } });
+    const listener = signaled.close as (signal: never) => Promise<void>;
+    await listener("SIGTERM" as never);
+    expect(signaled.status()).toMatchObject({ a: { state: "disconnected" } });
   });
 });
 

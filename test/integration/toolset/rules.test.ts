@@ -245,7 +245,10 @@ describe("a rule that matches nothing", () => {
       },
       { tools: { shop__lok: { idempotent: true } }, logger },
     );
-    const listed = names.toSorted().slice(0, 19).map((name) => `"${name}"`);
+    const listed = names
+      .toSorted()
+      .slice(0, 19)
+      .map((name) => `"${name}"`);
     expect(logger.lines).toEqual([
       `warn: Server "bank": the rule for "pax" does not match any of its tools. Did you mean "pay"? Tools: "pay", ${listed.join(", ")}, and 6 more.`,
       'warn: Server "shop": the rule for "buy_*" does not match any of its tools. Tools: "look".',
