@@ -28,6 +28,11 @@ export class GraphTask {
     return canInterrupt ? (interrupt as (question: unknown) => unknown) : undefined;
   }
 
+  /** Whether the task is part of a graph that cannot be interrupted because it has no checkpointer. */
+  get lacksCheckpointer(): boolean {
+    return this.#configurable["__pregel_scratchpad"] !== undefined && this.#checkpointer === undefined;
+  }
+
   /** Identifies the graph and its thread. */
   get graphKey(): string {
     return JSON.stringify([this.#configurable["thread_id"], this.#namespace]);

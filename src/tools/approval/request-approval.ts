@@ -23,6 +23,8 @@ import {
 
 const NO_APPROVER =
   "it needs approval, but there is no way to request it (set the option onApproval, or use mcpMiddleware or McpToolNode in a graph with a checkpointer).";
+const NO_CHECKPOINTER =
+  "it needs approval, and a graph without a checkpointer cannot wait for it: add a checkpointer (checkpointer: new MemorySaver() in createAgent or compile), or set the option onApproval.";
 const NOT_ONLY_CALL =
   "it needs approval, which a tool cannot request before the other calls of its message run. " +
   'Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph (in createReactAgent with version "v1").';
@@ -47,12 +49,23 @@ export async function requestApproval(run: ToolRun, prepared: PreparedCall): Pro
   // A resumed task runs again from its start, with every call it makes.
   if (task.interrupt === undefined || !task.hasOnlyCall(context.toolCallId)) {
     recordDecision(run, { decision: "deny", source: "tool", args });
-    throw deniedError(runtime, task.interrupt === undefined ? NO_APPROVER : NOT_ONLY_CALL);
+    throw deniedError(runtime, describeNotRequested(task, runtime));
   }
   const { messageId } = findPendingCalls(task.input);
   const call = new ReviewableCall(run, prepared, { source: "tool", messageId });
   const [decision = null] = await interruptForApproval([call], task);
   return call.resolve(decision, run);
+}
+
+/** The toolsets, by their settings, for which the missing checkpointer was logged. */
+const loggedSettings = new WeakSet<ToolRuntime["settings"]>();
+
+function describeNotRequested(task: GraphTask, { settings, warn }: ToolRuntime): string {
+  if (task.interrupt !== undefined) return NOT_ONLY_CALL;
+  if (!task.lacksCheckpointer) return NO_APPROVER;
+  if (!loggedSettings.has(settings)) warn(`The call was denied: ${NO_CHECKPOINTER}`);
+  loggedSettings.add(settings);
+  return NO_CHECKPOINTER;
 }
 
 /** The message and the run that a call belongs to. */

@@ -321,7 +321,11 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
       mcp: withoutApprover.mcp,
     }).invoke(userInput);
     expect(getToolMessages(denied)[0]).toMatchObject({ artifact: { error: { kind: "denied" } } });
-    expect(getToolMessages(denied)[0]?.text).toContain("onApproval");
+    for (const message of [getToolMessages(denied)[0], getToolMessages(denied)[2]])
+      expect(message?.text).toContain("add a checkpointer (checkpointer: new MemorySaver()");
+    expect(withoutApprover.logger.lines).toEqual([
+      expect.stringMatching(/^warn: Server "bank", tool "pay": .* add a checkpointer/),
+    ]);
     expect(executedCalls(withoutApprover)).toEqual(["look {}"]);
   });
 
