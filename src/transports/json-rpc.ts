@@ -58,19 +58,18 @@ export function parseMessages(text: string): unknown[] | string {
   return Array.isArray(parsed) ? parsed : [parsed];
 }
 
-/** Whether a value is nested deeper than messages may be. Not recursive. */
+/** Whether a value is nested deeper than messages may be. */
 export function isTooDeep(value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) return true;
-    const next: unknown[] = [];
-    for (const item of level) {
-      if (typeof item !== "object" || item === null) continue;
-      for (const child of Array.isArray(item) ? item : Object.values(item))
-        if (typeof child === "object" && child !== null) next.push(child);
-    }
-    level = next;
-  }
+  return exceedsDepth(value, MAX_DEPTH);
+}
+
+/** Recursive, which is limited by `levels`, and without an array of values for every object: lists are large. */
+function exceedsDepth(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels < 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (exceedsDepth(item, levels - 1)) return true;
+  } else for (const key in value) if (exceedsDepth((value as JsonObject)[key], levels - 1)) return true;
   return false;
 }
 
