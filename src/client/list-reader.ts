@@ -130,7 +130,7 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
     for (const problem of problems)
       options.events.listWarnings.warn(`Server "${options.server}": ${problem}`, options.events);
     if (ttlMs !== undefined) options.onTtl?.(ttlMs);
-    return [...itemsById].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
+    return [...itemsById.values()].toSorted((a, b) => (kind.idOf(a) < kind.idOf(b) ? -1 : 1));
   };
   for (let pages = 1; ; pages += 1) {
     const page = await requestPage(cursor === undefined ? {} : { cursor });
@@ -144,7 +144,10 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
     if (itemCount > limits[kind.capability])
       throw tooManyError(options, `${kind.itemName}s`, kind.capability);
     ttlMs = minTtl(ttlMs, page["ttlMs"]);
-    for (const item of items) problems.push(...addItem(item, itemsById, kind));
+    for (const item of items) {
+      const problem = addItem(item, itemsById, kind);
+      if (problem !== undefined) problems.push(problem);
+    }
     cursor = nextCursor(page["nextCursor"], kind.method, options);
     if (cursor === undefined) return finish();
     // Some servers end a list with an empty cursor, and for others it is a cursor like any other.
@@ -174,13 +177,17 @@ function isKnown<Item>(value: unknown, itemsById: ReadonlyMap<string, Item>, kin
 }
 
 /** Adds an item, or returns the problem why it was skipped. */
-function addItem<Item>(value: unknown, itemsById: Map<string, Item>, kind: ListKind<Item>): string[] {
+function addItem<Item>(
+  value: unknown,
+  itemsById: Map<string, Item>,
+  kind: ListKind<Item>,
+): string | undefined {
   const parsed = kind.parse(value);
-  if ("problem" in parsed) return [`${describeItem(value, kind)} ${parsed.problem} and is skipped.`];
+  if ("problem" in parsed) return `${describeItem(value, kind)} ${parsed.problem} and is skipped.`;
   const id = kind.idOf(parsed.item);
-  if (itemsById.has(id)) return [`${kind.itemName} "${excerpt(id)}" is listed twice; the first one is used.`];
+  if (itemsById.has(id)) return `${kind.itemName} "${excerpt(id)}" is listed twice; the first one is used.`;
   itemsById.set(id, parsed.item);
-  return [];
+  return undefined;
 }
 
 function describeItem(value: unknown, { itemName }: { readonly itemName: string }): string {

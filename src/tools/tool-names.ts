@@ -223,8 +223,12 @@ function joinSegments(segments: readonly string[], invalidCharacters: Naming["in
   return /^[a-zA-Z_]/.test(joined) ? joined : `_${joined}`;
 }
 
+/** What almost all names are: nothing has to be replaced. */
+const SAFE_SEGMENT = /^[a-zA-Z0-9][a-zA-Z0-9_-]*$/;
+
 /** A segment without any letter or digit left is replaced with its hash. */
 function toSafeSegment(segment: string, invalidCharacters: Naming["invalidCharacters"]): string {
+  if (SAFE_SEGMENT.test(segment)) return segment;
   const safe = segment.trim().replace(/[^a-zA-Z0-9_-]/gu, invalidCharacters === "replace" ? "_" : "");
   return /[a-zA-Z0-9]/.test(safe) ? safe : `tool_${hashOf(segment)}`;
 }
