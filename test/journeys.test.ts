@@ -6,6 +6,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 
 interface Recorded {
   readonly start: readonly string[];
+  /** When the schema and the details of one tool are read. */
+  readonly firstUse: readonly string[];
   readonly call: readonly string[];
 }
 
@@ -41,6 +43,16 @@ describe("docs/architecture.md", () => {
     const isListed = new Set(listed);
     const entered = recorded.start.filter((name) => isListed.delete(name));
     expect(entered).toEqual(listed);
+  });
+
+  it.each([
+    "tools/create-tools createRuntime",
+    "json-schema/portable-schema toPortableSchema",
+    "json-schema/schema-hash schemaHash",
+    "json/json deepFreeze",
+  ])("%s runs when a tool is first used, not at the start", (name) => {
+    expect(recorded.firstUse).toContain(name);
+    expect(recorded.start).not.toContain(name);
   });
 
   it("lists every function between invoke and the HTTP client", () => {

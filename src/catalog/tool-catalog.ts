@@ -3,10 +3,9 @@ import { type Clock, settleWithin, systemClock, withDeadline } from "../async/cl
 import { SingleFlight } from "../async/single-flight.js";
 import type { ListToolsOptions, RequestOptions } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import { type McpToolInfo, shareTools } from "../config/list-items.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { deepFreeze } from "../json/json.js";
 import type { ServerDrift } from "./drift.js";
 import type { CachedToolList, ToolListStore } from "./tool-list-store.js";
 
@@ -355,7 +354,7 @@ export class ToolCatalog {
     // Invalidated while it ran: the list is used, but others that read the store refresh it at once.
     if (entry.listing?.isOutdated === true) ttlMs = 0;
     const { protocolVersion } = this.#client;
-    const list = { tools: deepFreeze([...tools]), listedAt: this.#now(), ttlMs, protocolVersion };
+    const list = { tools: shareTools([...tools]), listedAt: this.#now(), ttlMs, protocolVersion };
     this.#applyList(list, entry);
     return list;
   }

@@ -1,14 +1,14 @@
 import { crc32 } from "node:zlib";
 import { SHARED_IDENTITY } from "../client/resolve-identity.js";
-import { type McpToolInfo, parseToolInfo } from "../config/list-items.js";
+import { type McpToolInfo, parseToolInfo, shareTools } from "../config/list-items.js";
 import { fullHash } from "../json-schema/schema-hash.js";
-import { deepFreeze, isPlainObject, tryParseJson } from "../json/json.js";
+import { isPlainObject, tryParseJson } from "../json/json.js";
 import type { LimitedStore } from "../stores/driver-store.js";
 import { findUnsafeJson, toStorableJson } from "../stores/stored-record.js";
 
 /** The result of one `tools/list`. */
 export interface CachedToolList {
-  /** Deeply frozen, because callers share them. */
+  /** Shared by all callers: see `shareTools`. */
   readonly tools: readonly McpToolInfo[];
   /** When the server sent the list (Unix time in milliseconds). */
   readonly listedAt: number;
@@ -117,7 +117,7 @@ export function parseStoredList(value: unknown, now: number): CachedToolList | u
   const tools = parseTools(body);
   if (tools === undefined) return undefined;
   return {
-    tools: deepFreeze(tools),
+    tools: shareTools(tools),
     listedAt: Math.min(listedAt, now),
     ttlMs: typeof ttlMs === "number" && ttlMs >= 0 ? ttlMs : undefined,
     protocolVersion: typeof protocolVersion === "string" ? protocolVersion : undefined,

@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
+import { deepFreeze, isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { sanitizeDescription, stripHiddenCharacters } from "../errors/sanitize-text.js";
 
 /** Common fields of tools, resources, templates and prompts. */
@@ -92,6 +92,26 @@ export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
     if (field !== undefined) item[key] = field;
   }
   return { item };
+}
+
+/** Call for the tools of a list, which all users of it share. `freezeIfListed` freezes their schemas. */
+export function shareTools(tools: McpToolInfo[]): readonly McpToolInfo[] {
+  for (const tool of tools) {
+    const { annotations, icons, meta } = tool;
+    if (annotations !== undefined || icons !== undefined || meta !== undefined)
+      deepFreeze([annotations, icons, meta]);
+    // The mark of a listed tool.
+    Object.preventExtensions(tool);
+  }
+  return Object.freeze(tools);
+}
+
+/**
+ * Freezes a listed tool before a user gets it: freezing the schemas of a whole list takes longer than parsing them.
+ * The snapshots of an agent definition belong to the user, and stay as they are.
+ */
+export function freezeIfListed(tool: McpToolInfo): McpToolInfo {
+  return Object.isExtensible(tool) ? tool : deepFreeze(tool);
 }
 
 /** Returns `_meta.ui` of a tool (MCP Apps); `undefined` if it has no user interface. */

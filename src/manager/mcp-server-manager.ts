@@ -4,7 +4,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { assertOptions, optionKeys } from "../config/parse-options.js";
 import { type McpServersDocument, parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import { freezeIfListed, type McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
@@ -120,7 +120,7 @@ export class McpServerManager implements AsyncDisposable {
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   toolsOf(name: string): readonly McpToolInfo[] | undefined {
-    return this.serverSet.get(name).latestTools?.map((tool) => ({ ...tool }));
+    return this.serverSet.get(name).latestTools?.map(toPublicInfo);
   }
 
   /**
@@ -173,7 +173,7 @@ export class McpServerManager implements AsyncDisposable {
     const server = this.serverSet.get(name);
     server.assertEnabled();
     const tools = await server.catalog.refresh({ signal });
-    return tools.map((tool) => ({ ...tool }));
+    return tools.map(toPublicInfo);
   }
 
   /**
@@ -352,6 +352,11 @@ function assertWaitOptions<Options extends WaitOptions>(
   keys = WAIT_OPTIONS,
 ): Options {
   return assertOptions(options, keys, { subject: `The call to ${method}` });
+}
+
+/** A copy whose fields cannot be changed for others. */
+function toPublicInfo(tool: McpToolInfo): McpToolInfo {
+  return { ...freezeIfListed(tool) };
 }
 
 /** Closes the sessions of a server. One that cannot be closed does not prevent the next one. */

@@ -24,7 +24,7 @@ import {
   type UnmatchedRule,
 } from "./tool-policy.js";
 import type { CallInterceptor, ToolRuntime } from "./tool-run.js";
-import { resolveDescriptions, toToolDescription } from "./tool-description.js";
+import { resolveDescriptions, type ToolDescription, toToolDescription } from "./tool-description.js";
 import { isToolAllowed, type ToolFilter } from "./tool-filter.js";
 import { ToolSchema } from "./tool-schema.js";
 import type { WarningLimit } from "../telemetry/warning-limit.js";
@@ -83,15 +83,16 @@ export function createTools(
   options: CreateToolsOptions,
   serverNames: readonly string[] = [],
 ): CreatedTools | Promise<CreatedTools> {
-  const listed = servers.flatMap((source) =>
-    source.tools
-      .filter(({ info }) => isOfferedToModels(info))
-      .map((tool) => ({ source, tool, server: source.server, info: tool.info })),
-  );
-  const decisions = listed.map(({ source, info }) => {
+  const listed = servers.flatMap((source) => {
     const warn = (message: string) => source.warnings.warn(`Server "${source.server}": ${message}`, options);
-    return [source.rules.decide(info, warn), options.rules.decide(info, warn)];
+    return source.tools
+      .filter(({ info }) => isOfferedToModels(info))
+      .map((tool) => ({ source, tool, server: source.server, info: tool.info, warn }));
   });
+  const decisions = listed.map(({ source, info, warn }) => [
+    source.rules.decide(info, warn),
+    options.rules.decide(info, warn),
+  ]);
   const preview = previewNames(listed, options.naming);
   const finish = (decided: readonly (readonly LevelRule[])[]) => {
     const tools = listed.map(({ source, tool, server, info }, index) => {
@@ -143,17 +144,12 @@ function createKeptTools(
   const assigned = isUnchanged ? options.preview : assignToolNames(kept.map(toNamedTool), options.naming);
   const limits = new Map(servers.map(({ server, warnings }) => [server, warnings]));
   for (const { server, message } of assigned.warnings) limits.get(server)?.warn(message, options);
-  const names = new Map(
-    kept.flatMap((tool, index) => {
-      const name = assigned.names[index];
-      return name === undefined ? [] : [[tool, name] as const];
-    }),
-  );
-  const renamed = new Map(
-    [...names]
-      .filter(([tool, name]) => !tool.names.includes(name))
-      .map(([tool, name]) => [tool, { ...tool, names: [...tool.names, name] }]),
-  );
+  const renamed = new Map<ListedTool, ListedTool>();
+  kept.forEach((tool, index) => {
+    const name = assigned.names[index];
+    if (name !== undefined && !tool.names.includes(name))
+      renamed.set(tool, { ...tool, names: [...tool.names, name] });
+  });
   const second =
     renamed.size === 0
       ? first
@@ -162,9 +158,10 @@ function createKeptTools(
           servers,
           options,
         );
-  const tools = [...names].flatMap(([tool, name]) => {
+  const tools = kept.flatMap((tool, index) => {
+    const name = assigned.names[index];
     const rule = second.rules.get(renamed.get(tool) ?? tool) ?? false;
-    return rule === false ? [] : [createTool(tool, name, rule, options)];
+    return name === undefined || rule === false ? [] : createTool(tool, name, rule, options);
   });
   return { tools, unmatchedRules: second.unmatched };
 }
@@ -231,53 +228,84 @@ export function warnUnmatchedRules(
 }
 
 function createTool(
-  { source, tool }: ListedTool,
+  { source, tool: { info, argumentProperties = {} } }: ListedTool,
   name: string,
-  { rule, approval }: ResolvedRule,
+  resolved: ResolvedRule,
   options: CreateToolsOptions,
 ): McpTool {
-  const { info, argumentProperties = {} } = tool;
+  const { server, metadata, descriptions: ofServer } = source;
+  const { descriptions } = options.settings;
+  const limits = ofServer === undefined ? descriptions : resolveDescriptions(descriptions, ofServer);
+  const description = toToolDescription(info, { server, override: resolved.rule.description, limits });
+  const tool = new McpTool({
+    name,
+    description: description.shown,
+    server,
+    info,
+    metadata,
+    createRuntime: (created) =>
+      createRuntime(created, { source, argumentProperties, resolved, description }, options),
+  });
+  // Mistakes in the definition of an agent are reported at once.
+  if (Object.keys(argumentProperties).length > 0) warnAboutArguments(tool, source, options);
+  return tool;
+}
+
+interface RuntimeInput {
+  readonly source: ServerTools;
+  readonly argumentProperties: Readonly<Record<string, ArgumentProperty>>;
+  readonly resolved: ResolvedRule;
+  readonly description: ToolDescription;
+}
+
+function createRuntime(tool: McpTool, input: RuntimeInput, options: CreateToolsOptions): ToolRuntime {
+  const { source, argumentProperties, description } = input;
+  const { rule, approval } = input.resolved;
+  const { info } = tool.listed;
   const { settings, filter, agentInput, onApprovalDecided } = options;
   const { server, caller, lookup, refreshSchemaBeforeCall, trustAnnotations } = source;
-  const describe = (message: string) => caller.redact(`Server "${server}", tool "${info.name}": ${message}`);
-  const warn = (message: string) => options.warn(describe(message));
-  const warnAboutTool = (message: string) => source.warnings.warn(describe(message), options);
-  const ofServer = source.descriptions;
-  const limits =
-    ofServer === undefined ? settings.descriptions : resolveDescriptions(settings.descriptions, ofServer);
-  const description = toToolDescription(info, { server, override: rule.description, limits });
-  const schema = new ToolSchema(info, {
-    argumentProperties,
+  const warn = (message: string) => warnAboutTool(message, info.name, source, options);
+  return {
+    name: tool.name,
+    server,
+    schema: new ToolSchema(info, { argumentProperties, rule, settings, trustAnnotations, description, warn }),
+    lookup,
+    refreshSchemaBeforeCall,
     rule,
+    inputValidation: rule.inputValidation ?? source.inputValidation ?? settings.inputValidation,
+    approval,
+    caller,
     settings,
-    trustAnnotations,
-    description,
-    warn: warnAboutTool,
-  });
-  for (const unknown of schema.injector.describeUnknown(info.inputSchema)) warnAboutTool(unknown);
-  if (agentInput !== undefined)
-    for (const missing of schema.injector.describeMissing(agentInput))
-      warnAboutTool(`The argument ${missing}.`);
-  const created: McpTool = new McpTool({
-    metadata: source.metadata,
-    runtime: {
-      name,
-      server,
-      schema,
-      lookup,
-      refreshSchemaBeforeCall,
-      rule,
-      inputValidation: rule.inputValidation ?? source.inputValidation ?? settings.inputValidation,
-      approval,
-      caller,
-      settings,
-      isAllowed: filter && ((config) => isToolAllowed(created, filter, config)),
-      agentInput: agentInput ?? {},
-      semaphore: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
-      interceptor: INTERCEPTOR,
-      onApprovalDecided,
-      warn,
-    },
-  });
-  return created;
+    isAllowed: filter && ((config) => isToolAllowed(tool, filter, config)),
+    agentInput: agentInput ?? {},
+    semaphore: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
+    interceptor: INTERCEPTOR,
+    onApprovalDecided,
+    warn: (message) => options.warn(describeTool(message, info.name, source)),
+  };
+}
+
+function warnAboutArguments(tool: McpTool, source: ServerTools, options: CreateToolsOptions): void {
+  const { info } = tool.listed;
+  const { injector } = tool.runtime.schema;
+  const missing = options.agentInput === undefined ? [] : injector.describeMissing(options.agentInput);
+  for (const message of [
+    ...injector.describeUnknown(info.inputSchema),
+    ...missing.map((text) => `The argument ${text}.`),
+  ])
+    warnAboutTool(message, info.name, source, options);
+}
+
+/** For warnings about a tool as listed: their number is limited. */
+function warnAboutTool(
+  message: string,
+  tool: string,
+  source: ServerTools,
+  options: Pick<CreateToolsOptions, "warn" | "debug">,
+): void {
+  source.warnings.warn(describeTool(message, tool, source), options);
+}
+
+function describeTool(message: string, tool: string, { caller, server }: ServerTools): string {
+  return caller.redact(`Server "${server}", tool "${tool}": ${message}`);
 }

@@ -4,7 +4,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";
 import type { ToolResult } from "../client/tool-result.js";
-import { getToolUi } from "../config/list-items.js";
+import { freezeIfListed, getToolUi, type McpToolInfo } from "../config/list-items.js";
 import { assertObject } from "../config/parse-options.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -61,20 +61,28 @@ export interface McpToolDetails {
 }
 
 interface McpToolFields {
+  readonly name: string;
+  readonly description: string;
+  readonly server: string;
+  /** The tool as its server lists it. */
+  readonly info: McpToolInfo;
   /** Added to the metadata that every MCP tool has. */
   readonly metadata: JsonObject;
-  readonly runtime: ToolRuntime;
+  /** Called once, when the tool is first shown or called: of a thousand tools, few are. */
+  readonly createRuntime: (tool: McpTool) => ToolRuntime;
 }
 
 interface ToolInternals {
-  readonly runtime: ToolRuntime;
+  readonly fields: McpToolFields;
+  runtime: ToolRuntime | undefined;
+  details: McpToolDetails | undefined;
   /**
    * The tool as `StructuredTool.call` sees it: with a schema that accepts everything. Created by the first
    * call, because creating it makes the tool a prototype object, which costs more than the tool itself.
    */
-  uncheckedTool?: StructuredTool;
+  uncheckedTool: StructuredTool | undefined;
   /** By the arguments object that was created for the call. */
-  interceptors?: WeakMap<object, CallInterceptor>;
+  interceptors: WeakMap<object, CallInterceptor> | undefined;
 }
 
 type ConvertedResult = Pick<ToolContent, "content" | "artifact">;
@@ -85,6 +93,8 @@ type ToolOutput = [content: string | LangChainBlock[] | ToolMessage, artifact: T
  * A zod schema, because LangChain takes seven times as long to validate against an empty JSON schema.
  */
 const ANY_SCHEMA = z.unknown();
+
+const STRUCTURED_TOOL_FIELDS = { responseFormat: "content_and_artifact" } as const;
 
 /**
  * An MCP tool as a LangChain tool. Invoked with a tool call, a failure is returned as a `ToolMessage` with
@@ -107,26 +117,40 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   override readonly name: string;
   override readonly description: string;
   override readonly responseFormat = "content_and_artifact";
-  /** The tool as its server describes it. */
-  readonly mcp: McpToolDetails;
   declare private readonly internals: ToolInternals;
 
   /** Called by the factories, for example `createMcpTools`. */
-  constructor({ metadata, runtime }: McpToolFields) {
-    super({ responseFormat: "content_and_artifact" });
+  constructor(fields: McpToolFields) {
+    super(STRUCTURED_TOOL_FIELDS);
     // Not passed to `super`, which reads every property: `schema_hash` is computed on demand.
-    this.metadata = toToolMetadata(runtime, metadata);
-    this.name = runtime.name;
-    this.description = runtime.schema.description.shown;
-    this.mcp = toToolDetails(runtime);
-    const internals: ToolInternals = { runtime };
+    this.metadata = toToolMetadata(this, fields);
+    this.name = fields.name;
+    this.description = fields.description;
+    const internals: ToolInternals = {
+      fields,
+      runtime: undefined,
+      details: undefined,
+      uncheckedTool: undefined,
+      interceptors: undefined,
+    };
     // Not enumerable, so that it is neither printed nor serialized: it refers to clients and credentials.
     Object.defineProperty(this, "internals", { value: internals });
   }
 
+  /** The tool as its server describes it. */
+  get mcp(): McpToolDetails {
+    return (this.internals.details ??= toToolDetails(this.runtime));
+  }
+
   /** @internal */
   get runtime(): ToolRuntime {
-    return this.internals.runtime;
+    const { internals } = this;
+    return (internals.runtime ??= internals.fields.createRuntime(this));
+  }
+
+  /** @internal Does not create the runtime, as `mcp` does. */
+  get listed(): Pick<McpToolFields, "server" | "info"> {
+    return this.internals.fields;
   }
 
   /** The input schema that models see, for the tool as last seen. Frozen, because all users of the tool share it. */
@@ -180,7 +204,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   intercept(args: JsonObject, steps: Partial<CallInterceptor>): void {
     const { internals } = this;
     internals.interceptors ??= new WeakMap();
-    internals.interceptors.set(args, { ...internals.runtime.interceptor, ...steps });
+    internals.interceptors.set(args, { ...this.runtime.interceptor, ...steps });
   }
 
   protected override async _call(
@@ -202,7 +226,8 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   }
 
   private createRun(args: unknown, config: RunnableConfig, runManager?: CallbackManagerForToolRun): ToolRun {
-    const { runtime, interceptors } = this.internals;
+    const { runtime } = this;
+    const { interceptors } = this.internals;
     const context = new ToolContext(runtime, config, runManager?.runId);
     const progress = createProgressReporter(runtime, context, runManager);
     const attached = interceptors?.get(args as object);
@@ -317,19 +342,19 @@ async function getFailureContent(
 
 function toToolDetails(runtime: ToolRuntime): McpToolDetails {
   const { server, rule, schema } = runtime;
-  const { name, annotations, icons, meta, outputSchema } = schema.info;
+  const { name, title, annotations, icons, meta, outputSchema } = freezeIfListed(schema.info);
   const { args: _, ...visibleRule } = rule;
   return {
     server,
     name,
-    title: titleOf(runtime),
+    title: toShownTitle(title),
     annotations,
     icons,
     meta,
     outputSchema,
     rule: visibleRule,
     get inputSchema() {
-      return runtime.schema.info.inputSchema;
+      return freezeIfListed(runtime.schema.info).inputSchema;
     },
     get schemaHash() {
       return runtime.schema.hash();
@@ -337,24 +362,35 @@ function toToolDetails(runtime: ToolRuntime): McpToolDetails {
   };
 }
 
+/** The tool of its metadata. */
+const TOOL = Symbol("tool");
+
+/** One getter for all tools: with a getter each, V8 would store every metadata object as a hash table. */
+const SCHEMA_HASH = {
+  get(this: { readonly [TOOL]: McpTool }) {
+    return this[TOOL].runtime.schema.hash();
+  },
+  enumerable: true,
+  configurable: true,
+};
+
 /** Returns the metadata of every run and every message of the tool; `extra` takes precedence. */
-function toToolMetadata(runtime: ToolRuntime, extra: JsonObject): JsonObject {
-  const { server, schema } = runtime;
-  const { name, annotations, icons, meta } = schema.info;
-  const title = titleOf(runtime);
-  return {
+function toToolMetadata(tool: McpTool, { server, info, metadata: extra }: McpToolFields): JsonObject {
+  const { name, annotations, icons, meta } = info;
+  const title = toShownTitle(info.title);
+  const metadata: JsonObject = {
     tool_type: "mcp",
     display_name: title ?? name,
     server,
     annotations,
     title,
-    ...(isSmall(icons) ? { icons } : {}),
-    ...(isSmall(meta) ? { _meta: meta } : {}),
-    get schema_hash() {
-      return runtime.schema.hash();
-    },
-    ...extra,
   };
+  if (isSmall(icons)) metadata["icons"] = icons;
+  if (isSmall(meta)) metadata["_meta"] = meta;
+  // Not enumerable, so that it is neither copied nor printed.
+  Object.defineProperty(metadata, TOOL, { value: tool });
+  Object.defineProperty(metadata, "schema_hash", SCHEMA_HASH);
+  return Object.assign(metadata, extra);
 }
 
 const MAX_METADATA_CHARS = 4_096;
@@ -364,7 +400,6 @@ function isSmall(value: object | undefined): boolean {
   return value !== undefined && JSON.stringify(value).length <= MAX_METADATA_CHARS;
 }
 
-function titleOf({ schema }: ToolRuntime): string | undefined {
-  const { title } = schema.info;
+function toShownTitle(title: string | undefined): string | undefined {
   return title === undefined ? undefined : stripHiddenCharacters(title);
 }

@@ -60,6 +60,8 @@ interface ResolveOptions {
 
 const NO_RULE: LevelRule = { isExcluded: false, rule: {} };
 const EXCLUDED: LevelRule = { isExcluded: true, rule: {} };
+/** The rule of a tool for which no level sets anything; shared, because that is the case for most tools. */
+const NO_RESOLVED_RULE: ResolvedRule = Object.freeze({ rule: Object.freeze({}), approval: [] });
 
 /**
  * Returns the rule of each tool, or `false` when it is excluded. Within one level the most specific entry decides;
@@ -78,8 +80,10 @@ export function resolveRules(
     const own = serverRules.match(tools);
     for (const tool of tools) {
       const [ofServer = NO_RULE, ofAll = NO_RULE] = tool.decided;
-      const matched = [own.rules.get(tool) ?? ofServer, forAll.rules.get(tool) ?? ofAll];
-      rules.set(tool, combineLevels(matched));
+      const ownRule = own.rules.get(tool) ?? ofServer;
+      const ruleForAll = forAll.rules.get(tool) ?? ofAll;
+      const isUnset = ownRule === NO_RULE && ruleForAll === NO_RULE;
+      rules.set(tool, isUnset ? NO_RESOLVED_RULE : combineLevels([ownRule, ruleForAll]));
     }
     return { server, tools, unmatched: own.unmatched };
   });

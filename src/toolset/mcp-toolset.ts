@@ -213,8 +213,8 @@ export function assertToolset(caller: string, toolset: unknown): void {
 }
 
 /** Whether it is a tool of one of these servers, or of the toolset itself. */
-export function belongsTo({ mcp }: McpTool, servers: readonly string[]): boolean {
-  return mcp.server === TOOLSET_SERVER || servers.includes(mcp.server);
+export function belongsTo({ listed }: McpTool, servers: readonly string[]): boolean {
+  return listed.server === TOOLSET_SERVER || servers.includes(listed.server);
 }
 
 /** Throws kind `invalid-config` if it is not the config of a run. */

@@ -79,7 +79,7 @@ export function attachReader(
   { settings: { largeResults: keeper }, warn }: Pick<CreateToolsOptions, "settings" | "warn">,
 ): void {
   if (keeper === undefined) return;
-  keeper.reader = tools.find(({ mcp }) => mcp.server === TOOLSET_SERVER)?.runtime;
+  keeper.reader = tools.find(({ listed }) => listed.server === TOOLSET_SERVER)?.runtime;
   if (keeper.reader === undefined)
     warn(`Large results are truncated and not kept, because the tool rules exclude "${READ_RESULT.name}".`);
 }

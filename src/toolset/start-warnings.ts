@@ -17,7 +17,7 @@ export function warnAfterStart(
       latestTools === undefined ? "is excluded" : "is not connected; its last known tools are used";
     warn(`${subject} "${name}" ${consequence}: ${reason.message}`);
   };
-  const offering = new Set(tools.all.map(({ mcp }) => mcp.server));
+  const offering = new Set(tools.all.map(({ listed }) => listed.server));
   for (const server of serverSet.all) {
     const { name, hasFailed, error } = server;
     if (hasFailed && error !== undefined) warnFailed(name, error);

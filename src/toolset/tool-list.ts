@@ -140,8 +140,9 @@ export class ToolList {
       const text = `The server of a tool call must be a string, got ${describeValue(server)}.`;
       throw new McpRuntimeError("invalid-config", text, { tool: name });
     }
-    const isCandidate = (tool: McpTool) => server === undefined || tool.mcp.server === server;
-    const isNamed = (tool: McpTool) => isCandidate(tool) && (tool.name === name || tool.mcp.name === name);
+    const isCandidate = (tool: McpTool) => server === undefined || tool.listed.server === server;
+    const isNamed = (tool: McpTool) =>
+      isCandidate(tool) && (tool.name === name || tool.listed.info.name === name);
     const findMatches = async (tools: readonly McpTool[]) =>
       findByName(await filterTools(tools.filter(isNamed), config), name);
     const visibleMatches = await findMatches(this.visible);
@@ -153,7 +154,7 @@ export class ToolList {
       throw createNotFoundError(candidates, call, this.#deps.servers.serversWithoutTools);
     }
     if (another === undefined) return tool;
-    const servers = matches.map(({ mcp }) => `"${mcp.server}"`).join(", ");
+    const servers = matches.map(({ listed }) => `"${listed.server}"`).join(", ");
     const text = `Several servers have a tool "${name}": ${servers}. Specify one: { server, name }.`;
     throw new McpRuntimeError("invalid-config", text, { tool: name });
   }
@@ -418,10 +419,10 @@ function freezeArray(tools: McpTool[]): McpTool[] {
 
 function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTool[] {
   const servers = new Map(enabled.map((server) => [server.name, server]));
-  return tools.filter(({ mcp }) => {
-    if (mcp.server === TOOLSET_SERVER) return true;
-    const server = servers.get(mcp.server);
-    return server !== undefined && server.pins?.isBlocked(mcp.name) !== true;
+  return tools.filter(({ listed }) => {
+    if (listed.server === TOOLSET_SERVER) return true;
+    const server = servers.get(listed.server);
+    return server !== undefined && server.pins?.isBlocked(listed.info.name) !== true;
   });
 }
 
@@ -436,7 +437,7 @@ function findChanged(
   const current = new Set(after);
   const changed = new Set(
     [...before.filter((tool) => !current.has(tool)), ...after.filter((tool) => !known.has(tool))].map(
-      ({ mcp }) => mcp.server,
+      ({ listed }) => listed.server,
     ),
   );
   const own = [...servers].filter((server) => changed.has(server));

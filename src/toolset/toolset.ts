@@ -252,7 +252,7 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   status(): Readonly<Record<Name, ServerStatus>> {
     const costs: TokenCosts = this.tokenCosts();
     const counts = new Map<string, number>();
-    for (const { mcp } of this.#tools.all) counts.set(mcp.server, (counts.get(mcp.server) ?? 0) + 1);
+    for (const { listed } of this.#tools.all) counts.set(listed.server, (counts.get(listed.server) ?? 0) + 1);
     const entries = Object.entries(this.servers.status()).map(([name, status]) => {
       return [name, { ...status, tools: counts.get(name) ?? 0, tokens: costs.servers[name]?.tokens ?? 0 }];
     });

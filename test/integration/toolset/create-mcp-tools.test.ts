@@ -6,6 +6,7 @@ import {
   McpClient,
   type ServerDefinition,
 } from "../../../src/index.js";
+import { memoryStore } from "../../../src/stores/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { deferred, eventually, rejection, times } from "../../fixtures/clients.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -189,6 +190,34 @@ describe("a toolset", () => {
     }
     expect(Object.isFrozen(inputSchema.properties.text)).toBe(false);
   });
+
+  it.each(["its server", "a store"])(
+    "has tools from %s whose details cannot be changed for others",
+    async (origin) => {
+      const details = { annotations: { readOnlyHint: true }, icons: [{ src: "a.png" }], meta: { key: {} } };
+      const schemas = { inputSchema: { type: "object", properties: {} }, outputSchema: { type: "object" } };
+      const { meta: _meta, ...others } = details;
+      await using server = await startMcpTestServer({ tools: [{ ...say, ...schemas, ...others, _meta }] });
+      const options = { cache: { store: memoryStore() } };
+      if (origin === "a store") await (await createMcpTools({ one: { url: server.url } }, options)).close();
+      await using mcp = await createMcpTools({ one: { url: server.url } }, options);
+      const [tool] = mcp.tools;
+      const [listed] = mcp.servers.toolsOf("one") ?? [];
+      const [refreshed] = await mcp.servers.refresh("one");
+      expect(tool?.mcp).toMatchObject({ ...details, ...schemas });
+      const shared = [tool?.mcp, listed, refreshed].flatMap((info) => [
+        info?.annotations,
+        info?.icons?.[0],
+        info?.meta?.["key"],
+        info?.inputSchema,
+        info?.inputSchema["properties"],
+        info?.outputSchema,
+      ]);
+      const { annotations, icons, _meta: meta } = tool?.metadata ?? {};
+      for (const value of [...shared, annotations, icons, meta])
+        expect(() => Object.assign(value as object, { evil: true })).toThrow(TypeError);
+    },
+  );
 
   it("returns the result of a call that ran although its tool has left the list meanwhile", async () => {
     const server = new McpTestServer({

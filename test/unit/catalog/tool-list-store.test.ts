@@ -38,13 +38,6 @@ describe("a stored list", () => {
     expect(list && toStoredList(list)).toBe(stored());
   });
 
-  it("has deeply frozen tools", () => {
-    const tool = parse(stored())?.tools[1] ?? plain;
-    expect(() => Object.assign(tool, { name: "evil" })).toThrow(TypeError);
-    expect(() => Object.assign(tool.inputSchema, { more: 1 })).toThrow(TypeError);
-    expect(tool).toStrictEqual(plain);
-  });
-
   it("is rejected when it is truncated or modified", () => {
     const text = stored();
     const end = text.indexOf("\n");
