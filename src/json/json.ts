@@ -66,6 +66,28 @@ function cloneLevel(value: unknown, depth: number): unknown {
   return copy;
 }
 
+/**
+ * Whether two JSON values are the same, apart from the order of keys and from properties that are `undefined`. Iterative,
+ * because a schema may be nested deeper than the call stack allows.
+ */
+export function isSameJson(first: unknown, second: unknown): boolean {
+  const pending: unknown[] = [first, second];
+  while (pending.length > 0) {
+    const [one, other] = [pending.pop(), pending.pop()];
+    if (one === other) continue;
+    if (Array.isArray(one) && Array.isArray(other)) {
+      if (one.length !== other.length) return false;
+      for (const [index, value] of one.entries()) pending.push(value, other[index]);
+    } else if (isPlainObject(one) && isPlainObject(other)) {
+      for (const key of Object.keys(other))
+        if (!Object.hasOwn(one, key) && other[key] !== undefined) return false;
+      for (const key of Object.keys(one))
+        pending.push(one[key], Object.hasOwn(other, key) ? other[key] : undefined);
+    } else return false;
+  }
+  return true;
+}
+
 /** Copies an object without its properties that are `undefined`. */
 export function omitUndefined<T extends object>(
   object: T | undefined,

@@ -21,7 +21,7 @@ import { withServerSettings } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
-import { fullHash } from "../json-schema/schema-hash.js";
+import { isSameJson } from "../json/json.js";
 import type { TypedEmitter } from "../telemetry/typed-emitter.js";
 import type { ToolCaller } from "../tools/tool-run.js";
 import type { ManagerSettings } from "./manager-options.js";
@@ -364,7 +364,7 @@ export class ManagedServer implements ToolCaller {
     const before = this.#latestTools;
     this.#latestTools = tools;
     this.#initialTools ??= tools;
-    if (before === undefined || !isSame(before, tools))
+    if (before === undefined || !isSameJson(before, tools))
       this.#events.emit("toolsChanged", { server: this.name });
   }
 
@@ -375,15 +375,6 @@ export class ManagedServer implements ToolCaller {
     } catch {
       return undefined;
     }
-  }
-}
-
-/** A list that cannot be serialized, such as one of an in-process server with a BigInt, equals no other. */
-function isSame(before: readonly McpToolInfo[], after: readonly McpToolInfo[]): boolean {
-  try {
-    return before === after || fullHash(before) === fullHash(after);
-  } catch {
-    return false;
   }
 }
 

@@ -1,6 +1,6 @@
 import { LIST_WARNINGS, WarningLimit } from "../telemetry/warning-limit.js";
 import { isDeepStrictEqual } from "node:util";
-import { fullHash } from "../json-schema/schema-hash.js";
+import { isSameJson } from "../json/json.js";
 import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/list-items.js";
@@ -454,8 +454,7 @@ function isSame(before: McpTool, after: McpTool): boolean {
   return details.every((key) => {
     // Derived from the schema, which is compared.
     if (key === "schemaHash") return true;
-    const [previous, current] = [before.mcp[key], after.mcp[key]];
-    return previous === current || fullHash(previous) === fullHash(current);
+    return isSameJson(before.mcp[key], after.mcp[key]);
   });
 }
 

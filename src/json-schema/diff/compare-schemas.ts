@@ -1,5 +1,4 @@
-import type { JsonObject } from "../../json/json.js";
-import { fullHash } from "../schema-hash.js";
+import { isSameJson, type JsonObject } from "../../json/json.js";
 import { StepBudget } from "../step-budget.js";
 import { isBreaking, type ParameterChange } from "./parameter-change.js";
 import { SchemaComparison } from "./schema-comparison.js";
@@ -16,8 +15,8 @@ export interface SchemaChange {
   readonly parameters: readonly ParameterChange[];
 }
 
-/** Bounds the work for large and recursive schemas, to less than 100 ms; parameters beyond it are reported as `type`. */
-const MAX_STEPS = 100_000;
+/** Bounds the work for large and recursive schemas, to less than 50 ms for documents of 1 MB; parameters beyond it are reported as `type`. */
+const MAX_STEPS = 50_000;
 
 /** Compares the parameters of two versions of a tool. Ignores the order of keys. */
 export function compareSchemas(
@@ -25,7 +24,7 @@ export function compareSchemas(
   now: JsonObject,
   steps = new StepBudget(MAX_STEPS),
 ): SchemaChange {
-  if (fullHash(before) === fullHash(now)) return { severity: "none", parameters: [] };
+  if (isSameJson(before, now)) return { severity: "none", parameters: [] };
   const parameters = new SchemaComparison(before, now, steps).run();
   return { severity: isBreaking(parameters) ? "breaking" : "additive", parameters };
 }

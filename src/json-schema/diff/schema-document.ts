@@ -23,6 +23,7 @@ const NOTHING: JsonObject = Object.freeze({ enum: [] });
 export const TYPE_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(TYPES.map((type) => [type, { type }]));
 
 const CHARACTERS_PER_STEP = 64;
+const STEPS_PER_REFERENCE = 5;
 const ALIAS_KEYWORDS: ReadonlySet<string> = new Set(["$ref", "title", "description", "default", "examples"]);
 /** How deep the property may be that tells two objects apart. */
 const MAX_DISCRIMINATOR_DEPTH = 3;
@@ -46,16 +47,15 @@ export class SchemaDocument {
   readonly #root: JsonObject;
   readonly #steps: StepBudget;
   readonly #types = new Map<JsonObject, ReadonlySet<string>>();
-  readonly #hasEmbeddedResources: boolean;
   readonly #ignoresSiblings: boolean;
   #depth = 0;
+  #embedsResources: boolean | undefined;
 
   constructor(root: JsonObject, version: "old" | "new", steps: StepBudget) {
     this.#root = root;
     this.#steps = steps;
     this.draft = draftOf(root);
     this.#ignoresSiblings = version === "old" && this.hasOldReferences;
-    this.#hasEmbeddedResources = hasEmbeddedResources(root);
   }
 
   /** Whether the draft ignores the siblings of a `$ref`. Some validators do not. */
@@ -63,12 +63,21 @@ export class SchemaDocument {
     return this.draft === "4" || this.draft === "7";
   }
 
-  /** The target of the reference of a schema, or `undefined` if there is none. */
+  /**
+   * The target of the reference of a schema, or `undefined` if there is none.
+   *
+   * @throws StepLimitError
+   */
   get(schema: JsonObject): JsonObject | boolean | undefined {
     const { $ref: reference } = schema;
     if (typeof reference !== "string" || this.#hasEmbeddedResources) return undefined;
+    this.#steps.spend(STEPS_PER_REFERENCE);
     const target = resolveRef(reference, this.#root);
     return isPlainObject(target) || typeof target === "boolean" ? target : undefined;
+  }
+
+  get #hasEmbeddedResources(): boolean {
+    return (this.#embedsResources ??= hasEmbeddedResources(this.#root));
   }
 
   /** Whether a reference that is not resolved leads out of the document, or nowhere. */

@@ -239,7 +239,7 @@ describe("a schema that changed", () => {
 
   it("is breaking if comparing it takes too many steps", () => {
     const schema = (maximum: number) =>
-      objectOf(Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`p${n}`, { ...count, maximum }])));
+      objectOf(Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`p${n}`, { ...count, maximum }])));
     expect(compareSchemas(schema(1), schema(2), new StepBudget(1_000)).severity).toBe("breaking");
     expect(compareSchemas(schema(1), schema(2)).severity).toBe("additive");
   });
