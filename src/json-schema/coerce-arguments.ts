@@ -17,10 +17,18 @@ interface CoercedArguments {
   readonly changes: readonly Coercion[];
 }
 
+/** The work that is left. */
+interface CoercionBudget {
+  attempts: number;
+  steps: number;
+}
+
 /** A JSON string may contain strings again. */
 const MAX_ROUNDS = 4;
 /** Each attempt is a validation. */
 const MAX_ATTEMPTS = 20;
+/** The steps of all validations together after which there is no further one. */
+const MAX_STEPS = 100_000;
 const MAX_JSON_CHARS = 100_000;
 
 /**
@@ -28,7 +36,7 @@ const MAX_JSON_CHARS = 100_000;
  * the type of what it contains. Returns the same object if there are none.
  */
 export function coerceArguments(validator: SchemaValidator, args: JsonObject): CoercedArguments {
-  const budget = { attempts: MAX_ATTEMPTS };
+  const budget = { attempts: MAX_ATTEMPTS, steps: MAX_STEPS };
   let current: CoercedArguments = { args, changes: [] };
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const next = coerceOnce(validator, current, budget);
@@ -41,9 +49,9 @@ export function coerceArguments(validator: SchemaValidator, args: JsonObject): C
 function coerceOnce(
   validator: SchemaValidator,
   current: CoercedArguments,
-  budget: { attempts: number },
+  budget: CoercionBudget,
 ): CoercedArguments | undefined {
-  const errors = findErrors(validator, current.args);
+  const errors = findErrors(validator, current.args, budget) ?? [];
   const certain = errors.flatMap(toCoercion);
   if (certain.length > 0) return applyCoercions(current, certain);
   for (const branch of errors.flatMap(({ branches }) => branches)) {
@@ -52,17 +60,25 @@ function coerceOnce(
     budget.attempts -= 1;
     const attempt = applyCoercions(current, possible);
     // Another branch may be the intended one.
-    if (findErrors(validator, attempt.args).length < errors.length) return attempt;
+    const remaining = findErrors(validator, attempt.args, budget);
+    if (remaining !== undefined && remaining.length < errors.length) return attempt;
   }
   return undefined;
 }
 
-/** Without errors if the work exceeds the limit: the validation before the call reports that. */
-function findErrors(validator: SchemaValidator, args: JsonObject): readonly ValidationError[] {
+/** Returns `undefined` if the work exceeds the limit: the validation before the call reports that. */
+function findErrors(
+  validator: SchemaValidator,
+  args: JsonObject,
+  budget: CoercionBudget,
+): readonly ValidationError[] | undefined {
+  if (budget.steps <= 0) return undefined;
   try {
     return validator.findErrors(args) ?? [];
   } catch {
-    return [];
+    return undefined;
+  } finally {
+    budget.steps -= validator.steps.used;
   }
 }
 

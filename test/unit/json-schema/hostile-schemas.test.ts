@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { JsonObject } from "../../../src/json/json.js";
+import { coerceArguments } from "../../../src/json-schema/coerce-arguments.js";
 import { compareSchemas } from "../../../src/json-schema/diff/compare-schemas.js";
 import { DefaultsApplier } from "../../../src/json-schema/defaults-applier.js";
 import { editSchemaAt, inlineRootRefs } from "../../../src/json-schema/edit-schema.js";
@@ -346,6 +347,29 @@ describe("what a model can read is decided in a limited number of steps, else al
     ],
   ])("%s", (_, attack) => {
     expect(createValidator(attack).validate({ value: attack.value })).not.toEqual([]);
+  });
+});
+
+describe("the conversion of arguments is limited:", () => {
+  it("alternatives that all fail, beside a value that takes long to validate", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        large: { items: { anyOf: list(4, (index) => ({ const: index })) } },
+        value: { anyOf: list(20, (index) => ({ type: "integer", minimum: 100 + index })) },
+      },
+    };
+    const validator = new SchemaValidator(schema);
+    const findErrors = validator.findErrors.bind(validator);
+    let steps = 0;
+    vi.spyOn(validator, "findErrors").mockImplementation((value) => {
+      const errors = findErrors(value);
+      steps += validator.steps.used;
+      return errors;
+    });
+    const args = { value: "3", large: list(10_000, () => 3) };
+    expect(coerceArguments(validator, args).args).toBe(args);
+    expect(steps).toBeLessThan(200_000);
   });
 });
 
