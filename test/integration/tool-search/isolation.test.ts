@@ -5,6 +5,8 @@ import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { createToolDisclosure, McpToolNode } from "../../../src/langchain/langgraph.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { type Agent, getToolMessages, userInput } from "../../fixtures/agents.js";
+import { times } from "../../fixtures/clients.js";
+import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { createRecordingModel } from "../../fixtures/searching-agents.js";
 import { startToolset } from "../../fixtures/toolsets.js";
@@ -37,6 +39,23 @@ describe("tools that an agent was created without", () => {
 });
 
 describe("tool search", () => {
+  it("does not keep long instructions of a server for each of its tools", async () => {
+    const many = times(200, (index) => ({ ...read, name: `read_${index}` }));
+    await using server = await startMcpTestServer({ tools: many, instructions: "word ".repeat(100_000) });
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    const middleware = [mcpMiddleware(mcp, { disclosure: "search" })];
+    const run = async (query: string) =>
+      runAgent(
+        createAgent({ model: createRecordingModel(search(query)).model, tools: mcp.tools, middleware }),
+      );
+    collectGarbage();
+    const { heapUsed } = process.memoryUsage();
+    expect(await run("word")).toEqual([expect.stringContaining("srv__read_")]);
+    collectGarbage();
+    // With all of it, the index would take 100 MB.
+    expect(process.memoryUsage().heapUsed - heapUsed).toBeLessThan(50_000_000);
+  });
+
   it("of one caller does not depend on the runs of others", async () => {
     await using fixture = await startToolset({
       tools,

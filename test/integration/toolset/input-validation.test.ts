@@ -10,7 +10,7 @@ import {
 } from "../../../src/index.js";
 import { McpToolNode } from "../../../src/langchain/langgraph.js";
 import type { TestTool } from "../../../src/testing/index.js";
-import { rejection } from "../../fixtures/clients.js";
+import { rejection, times } from "../../fixtures/clients.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 import { startToolset } from "../../fixtures/toolsets.js";
 
@@ -209,6 +209,23 @@ describe("coerceArguments", () => {
         count,
         status: count === "" ? "success" : "error",
       });
+  });
+
+  it("takes time in proportion to the number of strings", async () => {
+    await using fixture = await startToolset({ tools: [typed], options });
+    const measureMs = async (count: number) => {
+      const start = process.cpuUsage();
+      await fixture.call({ ids: times(count, String) });
+      return process.cpuUsage(start).user;
+    };
+    const [few, many] = [[] as number[], [] as number[]];
+    for (const _ of times(3, String)) {
+      few.push(await measureMs(500));
+      many.push(await measureMs(16_000));
+    }
+    expect(fixture.server.executions.at(-1)?.args["ids"]).toEqual(times(16_000, Number));
+    // It would be about 1,000 times as long if the array was copied for each of them.
+    expect(Math.min(...many) / Math.min(...few)).toBeLessThan(200);
   });
 
   it("converts before hooks and reviewers see the arguments", async () => {

@@ -1,7 +1,8 @@
 import type { Writable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createTestClient, echo } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { type RawRequest, sendText, startRawServer } from "../../fixtures/raw-server.js";
 
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -39,6 +40,29 @@ describe("an unsolicited 100 Continue is ignored", () => {
     await using client = createTestClient(server);
     expect((await client.callTool(echo())).text()).toBe("done");
     expect((await client.callTool(echo())).text()).toBe("done");
+  });
+
+  it("without end: the call ends with its timeout, and calls to other servers continue", async () => {
+    const batch = CONTINUE.repeat(200);
+    let sent = 0;
+    const flood = async ({ request: { socket } }: RawRequest) => {
+      while (!socket.destroyed) {
+        await write(socket, batch);
+        sent += 1;
+      }
+    };
+    await using server = await startRawServer((raw) => (raw.method === "tools/call" ? flood(raw) : false));
+    await using other = await startRawServer();
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { timeouts: { requestMs: 1_000 } }, { clock });
+    await using otherClient = createTestClient(other);
+    await client.ensureSession();
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => sent > 100);
+    expect((await otherClient.callTool(echo())).text()).toBe("ok");
+    clock.advance(1_000);
+    expect(await call).toMatchObject({ kind: "timeout", outcomeUnknown: true });
+    await eventually(() => server.sockets.size <= 1);
   });
 
   it("and a body that looks like one is not changed", async () => {
