@@ -3,7 +3,7 @@ import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
 import type { ParameterChange } from "../json-schema/diff/parameter-change.js";
-import { isSameJson } from "../json/json.js";
+import { isDeepEqual } from "../json/json.js";
 
 /** How one tool changed. */
 export interface ToolChange {
@@ -88,6 +88,6 @@ function compareTool(before: McpToolInfo, after: McpToolInfo, annotations: reado
 function findChangedAnnotations(before: McpToolInfo, after: McpToolInfo): string[] {
   const [previous, current] = [before, after].map(({ title, annotations }) => ({ title, ...annotations }));
   const names = Object.keys({ ...previous, ...current }) as (keyof typeof previous)[];
-  const changed = names.filter((name) => !isSameJson(previous?.[name], current?.[name]));
+  const changed = names.filter((name) => !isDeepEqual(previous?.[name], current?.[name]));
   return changed.map((name) => stripHiddenCharacters(name)).toSorted();
 }

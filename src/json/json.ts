@@ -70,7 +70,7 @@ function cloneLevel(value: unknown, depth: number): unknown {
  * Whether two JSON values are the same, apart from the order of keys and from properties that are `undefined`. Iterative,
  * because a schema may be nested deeper than the call stack allows.
  */
-export function isSameJson(first: unknown, second: unknown): boolean {
+export function isDeepEqual(first: unknown, second: unknown): boolean {
   const pending: unknown[] = [first, second];
   while (pending.length > 0) {
     const [one, other] = [pending.pop(), pending.pop()];

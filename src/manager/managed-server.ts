@@ -21,7 +21,7 @@ import { withServerSettings } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
-import { isSameJson } from "../json/json.js";
+import { isDeepEqual } from "../json/json.js";
 import type { TypedEmitter } from "../telemetry/typed-emitter.js";
 import type { ToolCaller } from "../tools/tool-run.js";
 import type { ManagerSettings } from "./manager-options.js";
@@ -364,7 +364,7 @@ export class ManagedServer implements ToolCaller {
     const before = this.#latestTools;
     this.#latestTools = tools;
     this.#initialTools ??= tools;
-    if (before === undefined || !isSameJson(before, tools))
+    if (before === undefined || !isDeepEqual(before, tools))
       this.#events.emit("toolsChanged", { server: this.name });
   }
 

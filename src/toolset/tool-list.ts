@@ -1,6 +1,6 @@
 import { LIST_WARNINGS, WarningLimit } from "../telemetry/warning-limit.js";
 import { isDeepStrictEqual } from "node:util";
-import { isSameJson } from "../json/json.js";
+import { isDeepEqual } from "../json/json.js";
 import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/list-items.js";
@@ -454,7 +454,7 @@ function isSame(before: McpTool, after: McpTool): boolean {
   return details.every((key) => {
     // Derived from the schema, which is compared.
     if (key === "schemaHash") return true;
-    return isSameJson(before.mcp[key], after.mcp[key]);
+    return isDeepEqual(before.mcp[key], after.mcp[key]);
   });
 }
 

@@ -1,4 +1,4 @@
-import { isSameJson, type JsonObject } from "../../json/json.js";
+import { isDeepEqual, type JsonObject } from "../../json/json.js";
 import { StepBudget } from "../step-budget.js";
 import { isBreaking, type ParameterChange } from "./parameter-change.js";
 import { SchemaComparison } from "./schema-comparison.js";
@@ -24,7 +24,7 @@ export function compareSchemas(
   now: JsonObject,
   steps = new StepBudget(MAX_STEPS),
 ): SchemaChange {
-  if (isSameJson(before, now)) return { severity: "none", parameters: [] };
+  if (isDeepEqual(before, now)) return { severity: "none", parameters: [] };
   const parameters = new SchemaComparison(before, now, steps).run();
   return { severity: isBreaking(parameters) ? "breaking" : "additive", parameters };
 }
