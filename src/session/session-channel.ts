@@ -15,6 +15,7 @@ const TERMINATE_TIMEOUT_MS = 1_000;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** How many messages to the server may wait to be sent. A server that causes more, without reading them, is abandoned. */
 const MAX_UNSENT_MESSAGES = 1_000;
+const MAX_REPORTED_ERRORS = 100;
 /** How long to wait for the stream of server-initiated messages. */
 const SERVER_STREAM_TIMEOUT_MS = 500;
 
@@ -46,6 +47,7 @@ export class SessionChannel {
   /** Id 0 belongs to `initialize`. */
   #lastId = 0;
   #isClosed = false;
+  #reportedErrors = 0;
 
   constructor(transport: Transport, options: SessionChannelOptions) {
     this.#transport = transport;
@@ -160,7 +162,7 @@ export class SessionChannel {
 
   #attach(transport: Transport): void {
     transport.onmessage = (message) => this.#onMessage(message);
-    transport.onerror = (error) => this.#options.onError(error);
+    transport.onerror = (error) => this.#report(error);
     transport.oncancel = (notification) => void this.notify(notification);
     transport.onclose = () => {
       if (this.#transport !== transport || this.#isClosed) return;
@@ -168,6 +170,13 @@ export class SessionChannel {
       this.cancelServerRequests();
       this.onclose?.();
     };
+  }
+
+  /** A server can send any number of messages that cannot be read: the first ones are enough. */
+  #report(error: Error): void {
+    const isSessionLost = error instanceof McpRuntimeError && error.kind === "session-lost";
+    if (!isSessionLost && (this.#reportedErrors += 1) > MAX_REPORTED_ERRORS) return;
+    this.#options.onError(error);
   }
 
   #onMessage(message: JsonRpcMessage): void {

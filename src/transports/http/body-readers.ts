@@ -92,6 +92,14 @@ interface EventStreamEvents {
 /** The longest UTF-8 encoding of one UTF-16 code unit. */
 const MAX_CHARACTER_BYTES = 3;
 
+/** Servers accept 16 KB of headers or less. */
+const MAX_EVENT_ID_LENGTH = 4_096;
+
+/** Whether an event id can be sent in the header that resumes a stream. */
+function isHeaderValue(id: string): boolean {
+  return id.length <= MAX_EVENT_ID_LENGTH && /^[\t\x20-\x7e\x80-\xff]*$/.test(id);
+}
+
 /** Reads server-sent events, and keeps what is needed to resume the stream. */
 export class EventStreamReader implements BodyReader {
   readonly #maxBytes: number;
@@ -113,7 +121,7 @@ export class EventStreamReader implements BodyReader {
         if (type === "max-buffer-size-exceeded") this.#events.onTooLarge();
       },
       onEvent: ({ id, event = "message", data }) => {
-        if (id !== undefined && id !== "") this.lastEventId = id;
+        if (id !== undefined && id !== "") this.lastEventId = isHeaderValue(id) ? id : undefined;
         if (data === "") return;
         if (this.#isTooLarge(data)) this.#events.onTooLarge();
         else if (event === "message") this.#events.onData(data);

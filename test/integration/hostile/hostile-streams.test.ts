@@ -1,0 +1,163 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import { createMcpTools } from "../../../src/index.js";
+import { createTestClient, deferred, echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
+import { INITIALIZE_RESULT, openStream, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+
+const CHANGED = { jsonrpc: "2.0", method: "notifications/tools/list_changed" };
+const LIST = { tools: [{ name: "echo", inputSchema: { type: "object" } }] };
+
+/** A server that announces changes of its tools on its event stream. */
+function startStreamingServer(serve: (response: ServerResponse, count: number) => void) {
+  let count = 0;
+  return startRawServer(({ httpMethod, method, id, response }) => {
+    if (method === "initialize")
+      return sendJson(response, id, { ...INITIALIZE_RESULT, capabilities: { tools: { listChanged: true } } });
+    if (method === "tools/list") return sendJson(response, id, LIST);
+    if (httpMethod !== "GET") return false;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return serve(response, (count += 1));
+  });
+}
+
+function getsOf({ requests }: Awaited<ReturnType<typeof startRawServer>>) {
+  return requests.filter(({ httpMethod }) => httpMethod === "GET");
+}
+
+const UNUSABLE_IDS = [
+  ["has characters that a header cannot have", "✓"],
+  ["is longer than headers may be", "x".repeat(20_000)],
+] as const;
+
+describe("an event id that", () => {
+  it.each(UNUSABLE_IDS)("%s is not sent: the stream is opened again without it", async (_, eventId) => {
+    await using server = await startStreamingServer((response, count) => {
+      response.write(`${count === 1 ? `id: ${eventId}\n` : ""}data: ${JSON.stringify(CHANGED)}\n\n`);
+      if (count === 1) response.end();
+    });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, {}, { clock });
+    let changes = 0;
+    client.on("toolsChanged", () => void (changes += 1));
+    await client.ensureSession();
+    await eventually(() => changes === 1);
+    await eventually(() => {
+      clock.advance(1_000);
+      return changes === 2;
+    });
+    expect(getsOf(server).map(({ request }) => request.headers["last-event-id"])).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it.each(UNUSABLE_IDS)("%s does not resume a call", async (_, eventId) => {
+    await using server = await startRawServer(({ method, response }) => {
+      if (method !== "tools/call") return false;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return void response.end(`id: ${eventId}\ndata: ${JSON.stringify(CHANGED)}\n\n`);
+    });
+    await using client = createTestClient(server);
+    const failure = await rejection(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: true });
+    expect(getsOf(server)).toEqual([]);
+  });
+});
+
+describe("the event stream of a server", () => {
+  it.each(["", "retry: 0\n\n", "retry: 1\n\n", "retry: 99999999999999999999\n\n"])(
+    "that ends at once, with %j, is opened again with growing delays",
+    async (text) => {
+      await using server = await startStreamingServer((response) => void response.end(text));
+      const clock = new FakeClock();
+      await using client = createTestClient(server, {}, { clock });
+      client.on("toolsChanged", () => undefined);
+      for (const _ of times(30, String)) {
+        await client.ping();
+        clock.advance(1_000);
+      }
+      expect(getsOf(server).length).toBeLessThanOrEqual(6);
+    },
+  );
+
+  it("with an event that is too large is closed, and opened again once", async () => {
+    const ended = deferred();
+    await using server = await startStreamingServer((response, count) => {
+      if (count > 1) return;
+      response.once("close", ended.resolve);
+      response.write(`data: ${"x".repeat(100_000)}`);
+    });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { limits: { responseBytes: 10_000 } }, { clock });
+    client.on("toolsChanged", () => undefined);
+    await client.ensureSession();
+    await ended.promise;
+    await client.ping();
+    clock.advance(1_000);
+    await eventually(() => getsOf(server).length === 2);
+    clock.advance(60_000);
+    await client.ping();
+    expect(getsOf(server)).toHaveLength(2);
+  });
+
+  it("with 20,000 changes causes a few listings", async () => {
+    await using server = await startStreamingServer((response) => {
+      response.write(`data: ${JSON.stringify(CHANGED)}\n\n`.repeat(20_000));
+    });
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    const lists = () => server.requests.filter(({ method }) => method === "tools/list").length;
+    await eventually(() => lists() >= 2);
+    expect((await mcp.callTool({ name: "echo" })).text()).toBe("ok");
+    expect(lists()).toBeLessThan(10);
+  });
+});
+
+describe("messages that cannot be read", () => {
+  it("are reported up to 100 times a session", async () => {
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method !== "tools/call") return false;
+      const write = openStream(response);
+      response.write("data: garbage\n\n".repeat(2_000));
+      write({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text: "ok" }] } });
+      return void response.end();
+    });
+    const logger = new RecordingLogger();
+    await using client = createTestClient(server, {}, { logger });
+    for (const _ of [1, 2]) expect((await client.callTool(echo())).text()).toBe("ok");
+    expect(logger.messages.filter((message) => message.includes("not valid JSON"))).toHaveLength(100);
+  });
+});
+
+describe("a connection on which", () => {
+  it.each(["timeout=0", "timeout=-1", "timeout=99999999999999999999", "timeout=1e3", "max=0", "x"])(
+    "responses have the header Keep-Alive: %s is replaced without leaving sockets open",
+    async (keepAlive) => {
+      await using server = await startRawServer(({ response }) => {
+        response.setHeader("keep-alive", keepAlive);
+        return false;
+      });
+      await using client = createTestClient(server);
+      for (const _ of times(5, String)) expect((await client.callTool(echo())).text()).toBe("ok");
+      await eventually(() => server.sockets.size <= 2);
+    },
+  );
+
+  it("a response is followed by another one is not used again, and no call gets that response", async () => {
+    await using server = await startRawServer(({ method, id, request }) => {
+      if (method !== "tools/call") return false;
+      const toResponse = (text: string, responseId: unknown) => {
+        const body = JSON.stringify({
+          jsonrpc: "2.0",
+          id: responseId,
+          result: { content: [{ type: "text", text }] },
+        });
+        return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+      };
+      return void request.socket.write(toResponse("ok", id) + toResponse("forged", Number(id) + 1));
+    });
+    await using client = createTestClient(server);
+    for (const _ of times(5, String)) expect((await client.callTool(echo())).text()).toBe("ok");
+  });
+});
