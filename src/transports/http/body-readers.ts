@@ -1,7 +1,7 @@
-import { StringDecoder } from "node:string_decoder";
 import { createParser, type EventSourceParser } from "eventsource-parser";
 import type { Clock } from "../../async/clock.js";
 import type { BodyReader, ResponseHeaders } from "../../net/http-request.js";
+import { decodeUtf8 } from "../json-rpc.js";
 
 export const discardBody: BodyReader = { data: () => undefined, end: () => undefined };
 
@@ -76,7 +76,7 @@ function concat(chunks: readonly Buffer[]): Buffer {
 }
 
 export function toText(bytes: Buffer): string {
-  return bytes.toString("utf8").replace(BYTE_ORDER_MARK, "");
+  return decodeUtf8(bytes).replace(BYTE_ORDER_MARK, "");
 }
 
 interface EventStreamEvents {
@@ -100,13 +100,26 @@ function isHeaderValue(id: string): boolean {
   return id.length <= MAX_EVENT_ID_LENGTH && /^[\t\x20-\x7e\x80-\xff]*$/.test(id);
 }
 
-/** Reads server-sent events, and keeps what is needed to resume the stream. */
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+const EMPTY = Buffer.alloc(0);
+/** The name of the field before the data of an event. */
+const FIELD_BYTES = "data: ".length;
+
+/**
+ * Reads server-sent events, and keeps what is needed to resume the stream. The parser receives whole lines: it would
+ * copy those that arrive in several chunks once more.
+ */
 export class EventStreamReader implements BodyReader {
   readonly #maxBytes: number;
   readonly #events: EventStreamEvents;
-  readonly #decoder = new StringDecoder("utf8");
   readonly #parser: EventSourceParser;
+  /** The beginning of a line whose end was not received yet. */
+  #line: Buffer[] = [];
+  #lineBytes = 0;
   #isFirst = true;
+  /** Something was too large: nothing more is read. */
+  #isUnreadable = false;
   lastEventId: string | undefined;
   /** How long the server asks clients to wait before they reconnect. */
   retryMs: number | undefined;
@@ -118,12 +131,12 @@ export class EventStreamReader implements BodyReader {
       // Counts characters, of which there are never more than bytes.
       maxBufferSize: maxBytes,
       onError: ({ type }) => {
-        if (type === "max-buffer-size-exceeded") this.#events.onTooLarge();
+        if (type === "max-buffer-size-exceeded") this.#onTooLarge();
       },
       onEvent: ({ id, event = "message", data }) => {
         if (id !== undefined && id !== "") this.lastEventId = isHeaderValue(id) ? id : undefined;
         if (data === "") return;
-        if (this.#isTooLarge(data)) this.#events.onTooLarge();
+        if (this.#isTooLarge(data)) this.#onTooLarge();
         else if (event === "message") this.#events.onData(data);
         else this.#events.onNamedEvent?.(event, data);
       },
@@ -134,13 +147,37 @@ export class EventStreamReader implements BodyReader {
   }
 
   data(chunk: Buffer): void {
-    const text = this.#decoder.write(chunk);
-    this.#parser.feed(this.#isFirst ? text.replace(BYTE_ORDER_MARK, "") : text);
-    this.#isFirst = this.#isFirst && text === "";
+    if (this.#isUnreadable || chunk.length === 0) return;
+    if (this.#line.at(-1)?.at(-1) === CARRIAGE_RETURN && chunk[0] !== LINE_FEED) this.#feed(EMPTY);
+    const end = findLinesEnd(chunk);
+    if (end > 0) this.#feed(end === chunk.length ? chunk : chunk.subarray(0, end));
+    if (end < chunk.length && !this.#isUnreadable) this.#keep(chunk.subarray(end));
   }
 
   end(): void {
     this.#events.onEnd();
+  }
+
+  #feed(lines: Buffer): void {
+    const bytes = this.#line.length === 0 ? lines : Buffer.concat([...this.#line, lines]);
+    if (this.#line.length > 0) this.#line = [];
+    this.#lineBytes = 0;
+    const text = this.#isFirst ? toText(bytes) : decodeUtf8(bytes);
+    // The parser would wait for the line feed that may follow the last carriage return.
+    this.#parser.feed(text.endsWith("\r") ? text.replaceAll(/\r\n?/g, "\n") : text);
+    this.#isFirst = false;
+  }
+
+  #keep(line: Buffer): void {
+    this.#line.push(line);
+    this.#lineBytes += line.length;
+    if (this.#lineBytes > this.#maxBytes + FIELD_BYTES) this.#onTooLarge();
+  }
+
+  #onTooLarge(): void {
+    this.#isUnreadable = true;
+    this.#line = [];
+    this.#events.onTooLarge();
   }
 
   #isTooLarge(data: string): boolean {
@@ -148,6 +185,13 @@ export class EventStreamReader implements BodyReader {
       data.length * MAX_CHARACTER_BYTES > this.#maxBytes && Buffer.byteLength(data, "utf8") > this.#maxBytes
     );
   }
+}
+
+/** Returns the end of the last whole line. No byte of a longer UTF-8 sequence is a line end. */
+function findLinesEnd(chunk: Buffer): number {
+  // The last byte may be the first half of a line end.
+  const from = chunk.at(-1) === CARRIAGE_RETURN ? -2 : -1;
+  return Math.max(chunk.lastIndexOf(LINE_FEED, from), chunk.lastIndexOf(CARRIAGE_RETURN, from)) + 1;
 }
 
 export function hasContentType(headers: ResponseHeaders, type: string): boolean {

@@ -5,7 +5,13 @@ import type { Redactor } from "../../errors/redaction.js";
 import type { ServerLog } from "../../telemetry/logger.js";
 import type { JsonObject } from "../../json/json.js";
 import { LISTEN_METHOD } from "../http/modern-era.js";
-import { classifyTruncated, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
+import {
+  classifyTruncated,
+  decodeUtf8,
+  responseTooLargeError,
+  type RpcRequest,
+  toJsonText,
+} from "../json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
 import {
   type Transport,
@@ -258,8 +264,7 @@ const NON_ASCII = /[\u0080-\uffff]/g;
 
 function createLineCodec(encoding = "utf-8"): LineCodec {
   const decoder = new TextDecoder(encoding);
-  if (decoder.encoding === "utf-8")
-    return { decode: (bytes) => bytes.toString("utf8"), encode: (json) => json };
+  if (decoder.encoding === "utf-8") return { decode: decodeUtf8, encode: (json) => json };
   // JSON escaped to ASCII is the same in every encoding.
   return { decode: (bytes) => decoder.decode(bytes), encode: (json) => json.replace(NON_ASCII, escapeUnit) };
 }

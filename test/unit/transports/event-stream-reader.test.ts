@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { EventStreamReader } from "../../../src/transports/http/body-readers.js";
+
+function read(chunks: readonly Buffer[], maxBytes = 1_000_000) {
+  const data: string[] = [];
+  const named: string[] = [];
+  let tooLarge = 0;
+  const reader = new EventStreamReader(maxBytes, {
+    onData: (text) => data.push(text),
+    onNamedEvent: (event, text) => named.push(`${event}: ${text}`),
+    onTooLarge: () => (tooLarge += 1),
+    onEnd: () => undefined,
+  });
+  for (const chunk of chunks) reader.data(chunk);
+  const { lastEventId, retryMs } = reader;
+  return { data, named, tooLarge, lastEventId, retryMs };
+}
+
+const STREAM = Buffer.from(
+  '\uFEFFid: 1\r\ndata: {"a":"é"}\r\n\r\n: comment\nretry: 70\nevent: log\ndata: two\ndata: 中\uFEFF😀\n\nid: 2\rdata: last\r\rx',
+);
+const EVENTS = {
+  data: ['{"a":"é"}', "last"],
+  named: ["log: two\n中\uFEFF😀"],
+  tooLarge: 0,
+  lastEventId: "2",
+  retryMs: 70,
+};
+
+describe("an event stream", () => {
+  it("is the same wherever it is split", () => {
+    expect(read([STREAM])).toEqual(EVENTS);
+    for (let at = 1; at < STREAM.length; at += 1)
+      expect(read([STREAM.subarray(0, at), STREAM.subarray(at)])).toEqual(EVENTS);
+    expect(read([...STREAM].map((byte) => Buffer.from([byte])))).toEqual(EVENTS);
+  });
+
+  it.each(["ASCII", "more than ASCII: é中😀"])("has large events with %s", (end) => {
+    const text = `${"x".repeat(200_000)}${end}`;
+    const bytes = Buffer.from(`data: ${text}\n\n`);
+    expect(read([bytes]).data).toEqual([text]);
+    expect(read([bytes.subarray(0, 70_000), bytes.subarray(70_000)]).data).toEqual([text]);
+  });
+
+  it("ends at the limit, also in a line that does not end, and nothing more is read", () => {
+    const line = Buffer.from(`data: ${"é".repeat(50)}\n\n`);
+    expect(read([line], 100)).toMatchObject({ tooLarge: 0, data: ["é".repeat(50)] });
+    expect(read([line], 99)).toMatchObject({ tooLarge: 1, data: [] });
+    const halves = [Buffer.from(`data: ${"é".repeat(30)}`), Buffer.from("é".repeat(30)), line, line];
+    expect(read(halves, 100)).toMatchObject({ tooLarge: 1, data: [] });
+    const lines = [Buffer.from(`data: ${"a".repeat(60)}\n`), Buffer.from(`data: ${"a".repeat(60)}\n`), line];
+    expect(read(lines, 100)).toMatchObject({ tooLarge: 1, data: [] });
+  });
+});
