@@ -15,6 +15,9 @@ const THRESHOLDS = [
   ["64 concurrent calls vs adapter, bare server, SSE", "throughput/bare/sse", ADAPTER, ">=", 6],
   ["64 concurrent calls vs adapter, SDK server, JSON", "throughput/sdk/json", ADAPTER, ">=", 2],
   ["64 concurrent calls vs adapter, SDK server, SSE", "throughput/sdk/sse", ADAPTER, ">=", 3],
+  ["1 MB result vs baseline, JSON", "large-result/json/p50", BASELINE, "<=", 1.2],
+  ["1 MB result vs baseline, SSE", "large-result/sse/p50", BASELINE, "<=", 1.2],
+  ["listing 1,000 tools vs adapter", "listing", ADAPTER, "<=", 0.7],
   ["10 servers with 50 ms latency vs adapter", "cold-start/10/50", ADAPTER, "<=", 0.25],
   ...Object.keys(PEER_FILES)
     .filter((peer) => peer !== RUNTIME && peer !== BASELINE)
