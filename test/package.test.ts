@@ -1,13 +1,17 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startMcpTestServer } from "../src/testing/index.js";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
+const packageJson = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  dependencies: Record<string, string>;
+};
 
 const restartScript = `
   const server = await startMcpTestServer();
@@ -131,14 +135,58 @@ describe("the package, installed in an empty folder", () => {
     ).toEqual([]);
   });
 
-  it("loads neither the SDK nor undici before the first request", async () => {
+  it("opens no socket and sets no timer before the first request", async () => {
     const script = `import { McpClient } from "langchain-mcp-runtime";
-      import { createRequire } from "node:module";
       new McpClient({ name: "idle", url: "http://localhost:1/mcp" });
-      const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => /undici|ajv/.test(path));
-      console.log(loaded.length, process.getActiveResourcesInfo().filter((name) => /Socket|Timeout/.test(name)).length);`;
+      console.log(process.getActiveResourcesInfo().filter((name) => /Socket|Timeout/.test(name)).length);`;
     writeFileSync(join(folder, "idle.mjs"), script);
     const { stdout } = await run(process.execPath, ["idle.mjs"], { cwd: folder, timeout: 20_000 });
-    expect(stdout).toBe("0 0\n");
+    expect(stdout).toBe("0\n");
   });
+
+  const imported = ["chunks/core.js", "chunks/runtime.js", "chunks/tools.js", "index.js"];
+
+  it("loads four files and, apart from LangChain, only zod with an import", async () => {
+    const loaded = await listLoadedFiles(`import "langchain-mcp-runtime";`);
+    expect(loaded.own).toEqual(imported);
+    expect(loaded.dependencies).toEqual(["zod"]);
+  });
+
+  it("loads no part of the SDK and a fourth of undici with the first call over HTTP", async () => {
+    await using server = await startMcpTestServer();
+    const loaded = await listLoadedFiles(`import { createMcpTools } from "langchain-mcp-runtime";
+      const { tools, close } = await createMcpTools({ s: { url: ${JSON.stringify(server.url)} } });
+      await tools.find(({ name }) => name === "s__echo").invoke({ text: "a" });
+      await close();`);
+    const connection = ["connection.js", "connection2.js", "http.js", "http-transport-factory.js"];
+    const others = ["legacy-session.js", "undici-dispatchers.cjs"];
+    expect(loaded.own).toEqual(
+      [...imported, ...[...connection, ...others].map((file) => `chunks/${file}`)].toSorted(),
+    );
+    expect(loaded.dependencies).toEqual(["eventsource-parser", "undici", "zod"]);
+    const undici = loaded.files.filter((file) => file.startsWith("undici/"));
+    expect(undici).toContain("undici/lib/dispatcher/client.js");
+    expect(undici.filter((file) => /index|web|mock|cache|interceptor/.test(file))).toEqual([]);
+    expect(undici.length).toBeLessThan(30);
+  });
+
+  /** Runs a script and returns what it has loaded: all files, those of this package, and which of its dependencies. */
+  async function listLoadedFiles(script: string) {
+    const coverage = mkdtempSync(join(folder, "coverage-"));
+    writeFileSync(join(folder, "loads.mjs"), script);
+    const env = { ...process.env, NODE_V8_COVERAGE: coverage };
+    await run(process.execPath, ["loads.mjs"], { cwd: folder, env, timeout: 20_000 });
+    const [report = ""] = readdirSync(coverage);
+    const { result } = JSON.parse(readFileSync(join(coverage, report), "utf8")) as {
+      result: { url: string }[];
+    };
+    const files = result.flatMap(({ url }) => url.split("/node_modules/").at(-1) ?? []);
+    const prefix = "langchain-mcp-runtime/dist/";
+    const own = files.filter((file) => file.startsWith(prefix)).map((file) => file.slice(prefix.length));
+    const { dependencies } = packageJson;
+    const loaded = Object.keys(dependencies).filter((name) =>
+      files.some((file) => file.startsWith(`${name}/`)),
+    );
+    return { files, own: own.toSorted(), dependencies: loaded.toSorted() };
+  }
 });

@@ -1,13 +1,14 @@
 import type { lookup as dnsLookup } from "node:dns";
 import type { Socket } from "node:net";
+import type * as undici from "undici";
 import { type SecureContext, createSecureContext } from "node:tls";
-import { buildConnector, errors } from "undici";
 import { type AddressCheck, createGuardedLookup, toIpLiteral } from "./address-guard.js";
 import { skipContinueResponses } from "./skip-continue-responses.js";
 import { type HttpProxy, findProxy, ProxyTunnelPool } from "./http-proxy.js";
 import { type TlsOptions, pemToString } from "../config/http-options.js";
 import { collectUrlSecrets } from "../config/collect-secrets.js";
 import type { Redactor } from "../errors/redaction.js";
+import { buildConnector, errors } from "./undici-dispatchers.js";
 
 interface HttpConnectorOptions {
   /** Time limit of each step: to the proxy, through it, to the server. 0 disables it. */
@@ -24,7 +25,7 @@ interface HttpConnectorOptions {
 /** Opens the connections to one server, directly or through a proxy. */
 export class HttpConnector {
   readonly #sockets = new Set<Socket>();
-  readonly #connectToServer: buildConnector.connector;
+  readonly #connectToServer: undici.buildConnector.connector;
   readonly #tunnels: ProxyTunnelPool | undefined;
   readonly #checkAddress: AddressCheck | undefined;
   #isClosed = false;
@@ -43,12 +44,12 @@ export class HttpConnector {
     this.#tunnels = new ProxyTunnelPool(proxy, connect, connectMs);
   }
 
-  readonly connect: buildConnector.connector = (options, callback) => {
+  readonly connect: undici.buildConnector.connector = (options, callback) => {
     if (this.#checkAddress === undefined) this.#connect(options, callback);
     else void this.#checkAndConnect(this.#checkAddress, options, callback);
   };
 
-  #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
+  #connect(options: undici.buildConnector.Options, callback: undici.buildConnector.Callback): void {
     if (this.#isClosed) callback(new errors.ClientDestroyedError(), null);
     else if (this.#tunnels === undefined) this.#connectToServer(options, callback);
     else void this.#connectViaProxy(this.#tunnels, options, callback);
@@ -57,8 +58,8 @@ export class HttpConnector {
   /** Checks what is not checked by the lookup: an IP address, for which there is none, and a name that a proxy resolves. */
   async #checkAndConnect(
     checkAddress: AddressCheck,
-    options: buildConnector.Options,
-    callback: buildConnector.Callback,
+    options: undici.buildConnector.Options,
+    callback: undici.buildConnector.Callback,
   ): Promise<void> {
     const ip = toIpLiteral(options);
     const isResolvedHere = ip === undefined && this.#tunnels === undefined;
@@ -77,8 +78,8 @@ export class HttpConnector {
 
   async #connectViaProxy(
     tunnels: ProxyTunnelPool,
-    options: buildConnector.Options,
-    callback: buildConnector.Callback,
+    options: undici.buildConnector.Options,
+    callback: undici.buildConnector.Callback,
   ): Promise<void> {
     try {
       const httpSocket = await tunnels.open(toAuthority(options));
@@ -93,7 +94,7 @@ export class HttpConnector {
    * Tracks sockets, because destroying an undici pool does not close sockets that are not connected yet, nor
    * those of a client that it removed after a refused connection but still gave the next queued request.
    */
-  #withTracking(connect: buildConnector.connector): buildConnector.connector {
+  #withTracking(connect: undici.buildConnector.connector): undici.buildConnector.connector {
     return (options, callback) => {
       // undici returns the socket synchronously, which its types do not declare.
       const socket = connect(options, (...result) => {
@@ -142,7 +143,7 @@ export function toHttpUrl(url: URL): URL {
   return new URL(url.href.replace(/^ws/, "http"));
 }
 
-function toAuthority({ hostname, port, protocol }: buildConnector.Options): string {
+function toAuthority({ hostname, port, protocol }: undici.buildConnector.Options): string {
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
   return `${host}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
 }

@@ -1,6 +1,6 @@
 import { BlockList, isIP, type Socket } from "node:net";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { type buildConnector, Pool } from "undici";
+import type { buildConnector, Pool } from "undici";
 import { toBasicAuth } from "../config/collect-secrets.js";
 
 export interface HttpProxy {
@@ -95,8 +95,10 @@ export class ProxyError extends Error {
 /** Opens tunnels to servers through an HTTP proxy with `CONNECT`. */
 export class ProxyTunnelPool {
   readonly #proxy: HttpProxy;
-  readonly #pool: Pool;
+  readonly #connect: buildConnector.connector;
+  readonly #connectTimeoutMs: number;
   readonly #credentials: Readonly<Record<string, string>>;
+  #pool: Promise<Pool> | undefined;
 
   /**
    * `connect` connects to the proxy itself; `connectTimeoutMs` is how long the proxy may take to respond to
@@ -105,23 +107,17 @@ export class ProxyTunnelPool {
   constructor(proxy: HttpProxy, connect: buildConnector.connector, connectTimeoutMs: number) {
     const credentials = toBasicAuth(proxy.url);
     this.#proxy = proxy;
-    this.#pool = new Pool(proxy.url.origin, {
-      // undici sets the TLS server name from the `host` header, which here is the target server, not the
-      // proxy.
-      connect: (options, callback) => {
-        const { servername: _, ...proxyOptions } = options;
-        connect(proxyOptions, callback);
-      },
-      headersTimeout: connectTimeoutMs,
-      bodyTimeout: 0,
-    });
+    this.#connect = connect;
+    this.#connectTimeoutMs = connectTimeoutMs;
     this.#credentials = credentials === undefined ? {} : { "proxy-authorization": `Basic ${credentials}` };
   }
 
   /** Opens a tunnel to `authority`, the host and port of the server. */
   async open(authority: string): Promise<Socket> {
     const headers = { host: authority, ...this.#credentials };
-    const { statusCode, socket } = await this.#pool
+    this.#pool ??= this.#createPool();
+    const pool = await this.#pool;
+    const { statusCode, socket } = await pool
       .connect({ path: authority, headers })
       .catch((cause: unknown) => {
         throw new ProxyError(this.#proxy, describeConnectFailure(cause), cause);
@@ -132,7 +128,22 @@ export class ProxyTunnelPool {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await (await this.#pool)?.destroy();
+  }
+
+  /** Only the index of undici has `Pool.connect`. */
+  async #createPool(): Promise<Pool> {
+    const undici = await import("undici");
+    return new undici.Pool(this.#proxy.url.origin, {
+      // undici sets the TLS server name from the `host` header, which here is the target server, not the
+      // proxy.
+      connect: (options, callback) => {
+        const { servername: _, ...proxyOptions } = options;
+        this.#connect(proxyOptions, callback);
+      },
+      headersTimeout: this.#connectTimeoutMs,
+      bodyTimeout: 0,
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
-import { type buildConnector, Client } from "undici";
+import type * as undici from "undici";
 import type { ResponseHeaders } from "./http-request.js";
+import { Client } from "./undici-dispatchers.js";
 import { setImmediate } from "node:timers";
 
 /** How long an idle socket is kept when the server sends no `Keep-Alive` header. Longer than undici's 4 s. */
@@ -32,7 +33,7 @@ export class IdleSocketReaper {
   }
 
   /** The `factory` of an undici pool, which creates one client per socket. */
-  readonly createClient = (origin: URL, options: object): Client => {
+  readonly createClient = (origin: URL, options: object): undici.Client => {
     const client = new PooledClient(origin, options, this.#now);
     client.on("connect", () => this.#connected.add(client));
     client.on("disconnect", () => this.#connected.delete(client));
@@ -68,9 +69,9 @@ class PooledClient extends Client {
   idleSince = NEVER;
   #socket: Socket | undefined;
 
-  constructor(origin: URL, { connect, ...options }: Client.Options, now: () => number) {
-    const trackSocket: buildConnector.connector = (target, callback) =>
-      (connect as buildConnector.connector)(target, (...result) => {
+  constructor(origin: URL, { connect, ...options }: undici.Client.Options, now: () => number) {
+    const trackSocket: undici.buildConnector.connector = (target, callback) =>
+      (connect as undici.buildConnector.connector)(target, (...result) => {
         this.#socket = result[1] ?? undefined;
         callback(...result);
       });
@@ -80,7 +81,7 @@ class PooledClient extends Client {
     });
   }
 
-  override dispatch(...request: Parameters<Client["dispatch"]>): boolean {
+  override dispatch(...request: Parameters<undici.Client["dispatch"]>): boolean {
     this.idleSince = NEVER;
     return super.dispatch(...request);
   }

@@ -1,5 +1,5 @@
 import { rootCertificates } from "node:tls";
-import { type Dispatcher, fetch as undiciFetch, Agent, Pool } from "undici";
+import type * as undici from "undici";
 import type { ResponseLike, FetchInitLike, HttpOptions, TlsOptions } from "../config/http-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type AddressGuard, toIpLiteral } from "./address-guard.js";
@@ -30,7 +30,7 @@ export class OneOffFetch {
   readonly #closed = new AbortController();
   /** By origin. */
   readonly #connectors = new Map<string, HttpConnector>();
-  #agent: Agent | undefined;
+  #agent: undici.Agent | undefined;
 
   constructor(options: OneOffFetchOptions) {
     this.#options = options;
@@ -70,7 +70,9 @@ export class OneOffFetch {
     const { fetch, dispatcher } = this.#options.server;
     if ((fetch ?? dispatcher) !== undefined) await this.#assertAllowed(url);
     if (fetch !== undefined) return fetch(url.href, await toFetchRequest(url.href, init));
-    const sender = (dispatcher as Dispatcher | undefined) ?? this.#defaultAgent();
+    const { Agent, fetch: undiciFetch, Pool } = await import("undici");
+    const sender =
+      (dispatcher as undici.Dispatcher | undefined) ?? (this.#agent ??= this.#createAgent(Agent, Pool));
     return undiciFetch(url, { ...(init as object), dispatcher: sender }).catch((error: unknown) => {
       const reason = unwrapFetchError(error);
       throw reason instanceof McpRuntimeError ? reason : error;
@@ -83,15 +85,14 @@ export class OneOffFetch {
     if (denial !== undefined) throw denial;
   }
 
-  #defaultAgent(): Agent {
-    this.#agent ??= new Agent({
+  #createAgent(Agent: typeof undici.Agent, Pool: typeof undici.Pool): undici.Agent {
+    return new Agent({
       factory: (origin, options) =>
         new Pool(origin, {
-          ...(options as Pool.Options),
+          ...(options as undici.Pool.Options),
           connect: this.#connectorFor(new URL(origin)).connect,
         }),
     });
-    return this.#agent;
   }
 
   #connectorFor(url: URL): HttpConnector {

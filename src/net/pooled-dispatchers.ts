@@ -1,8 +1,9 @@
 import type { Socket } from "node:net";
-import { type buildConnector, Pool, type Dispatcher } from "undici";
+import type * as undici from "undici";
 import type { HttpConnector } from "./http-connector.js";
 import type { DispatcherProvider, RequestLane, ResponseHeaders } from "./http-request.js";
 import { IdleSocketReaper, KEEP_ALIVE_MS } from "./idle-socket-reaper.js";
+import { Pool } from "./undici-dispatchers.js";
 
 interface PooledDispatchersOptions {
   readonly origin: string;
@@ -18,10 +19,10 @@ const NOTIFICATION_SOCKETS = 8;
 export class PooledDispatchers implements DispatcherProvider {
   readonly #options: PooledDispatchersOptions;
   readonly #reaper: IdleSocketReaper;
-  readonly #calls: Pool;
-  #notifications: Pool | undefined;
-  #streams: Pool | undefined;
-  #serverStreams: Pool | undefined;
+  readonly #calls: undici.Pool;
+  #notifications: undici.Pool | undefined;
+  #streams: undici.Pool | undefined;
+  #serverStreams: undici.Pool | undefined;
   /** The sockets of server streams that do not keep the process alive. */
   #unrefSockets: Set<Socket> | undefined = new Set();
 
@@ -32,7 +33,7 @@ export class PooledDispatchers implements DispatcherProvider {
     this.#calls = this.#createPool(options.sockets);
   }
 
-  dispatcherFor(lane: RequestLane): Dispatcher {
+  dispatcherFor(lane: RequestLane): undici.Dispatcher {
     this.#reaper.closeStale();
     switch (lane) {
       case "call":
@@ -73,13 +74,13 @@ export class PooledDispatchers implements DispatcherProvider {
    * Uses the sockets of the call lane while they are free, so that a handshake does not open a second
    * connection.
    */
-  #notificationPool(): Dispatcher {
+  #notificationPool(): undici.Dispatcher {
     const { running, queued, pending } = this.#calls.stats;
     if (running + queued + pending === 0) return this.#calls;
     return (this.#notifications ??= this.#createPool(NOTIFICATION_SOCKETS));
   }
 
-  readonly #connectServerStream: buildConnector.connector = (options, callback) =>
+  readonly #connectServerStream: undici.buildConnector.connector = (options, callback) =>
     this.#options.connector.connect(options, (...result) => {
       // undici omits the socket of a failed connection, unlike its types.
       const [error, socket] = result;
@@ -96,7 +97,7 @@ export class PooledDispatchers implements DispatcherProvider {
     Object.defineProperty(socket, "ref", { value: () => socket, configurable: true });
   }
 
-  #createPool(connections: number | null, connect = this.#options.connector.connect): Pool {
+  #createPool(connections: number | null, connect = this.#options.connector.connect): undici.Pool {
     return new Pool(this.#options.origin, {
       connections,
       factory: this.#reaper.createClient,
