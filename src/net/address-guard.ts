@@ -134,7 +134,7 @@ function toBlockList(networks: string): BlockList {
   const list = new BlockList();
   for (const network of networks.split(" ")) {
     const [address = "", bits] = network.split("/");
-    list.addSubnet(address, Number(bits), isIP(address) === 4 ? "ipv4" : "ipv6");
+    list.addSubnet(address, Number(bits), address.includes(":") ? "ipv6" : "ipv4");
   }
   return list;
 }
