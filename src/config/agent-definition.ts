@@ -13,16 +13,21 @@ type AgentInput<Shape extends z.ZodRawShape> = {
   readonly [Key in keyof Shape]?: z.input<Shape[Key]> | undefined;
 } & { readonly [key: string]: unknown };
 
-/** An object of an agent definition. Fields may be written in snake case, and other keys are ignored. */
+/**
+ * An object of an agent definition. Fields may be written in snake case, and other keys are ignored. The schema is built
+ * when it is first used.
+ */
 function agentObject<Shape extends z.ZodRawShape>(shape: Shape) {
-  const fields: z.ZodType<z.output<z.ZodObject<Shape>>, JsonObject> = z.object(shape);
-  return option
-    .opaque<AgentInput<Shape>>("an object", isPlainObject)
-    .transform((value): JsonObject => {
-      const entries = Object.keys(shape).map((name) => [name, value[findSpelling(value, name)]]);
-      return Object.fromEntries(entries) as JsonObject;
-    })
-    .pipe(fields);
+  return z.lazy(() => {
+    const fields: z.ZodType<z.output<z.ZodObject<Shape>>, JsonObject> = z.object(shape);
+    return option
+      .opaque<AgentInput<Shape>>("an object", isPlainObject)
+      .transform((value): JsonObject => {
+        const entries = Object.keys(shape).map((name) => [name, value[findSpelling(value, name)]]);
+        return Object.fromEntries(entries) as JsonObject;
+      })
+      .pipe(fields);
+  });
 }
 
 /** The name that an object uses for a field: in camel case, in snake case, or another one. */

@@ -104,29 +104,31 @@ const commonFields = {
   scope: nonEmptyString.optional(),
 };
 
-const jwtBearer = strictObject({
-  grant: z.literal("jwt-bearer"),
-  ...commonFields,
-  ...clientFields,
-  clientId: nonEmptyString.optional(),
-  assertion: jwt,
-}).refine(({ clientId, clientSecret }) => clientId !== undefined || clientSecret === undefined, {
-  path: ["clientId"],
-  error: "is required with clientSecret",
-});
+/** The schema of an `AuthGrant`, built when it is first used. */
+export const AUTH_GRANT_SCHEMA = z.lazy(() => {
+  const jwtBearer = strictObject({
+    grant: z.literal("jwt-bearer"),
+    ...commonFields,
+    ...clientFields,
+    clientId: nonEmptyString.optional(),
+    assertion: jwt,
+  }).refine(({ clientId, clientSecret }) => clientId !== undefined || clientSecret === undefined, {
+    path: ["clientId"],
+    error: "is required with clientSecret",
+  });
 
-const enterpriseManaged = strictObject({
-  grant: z.literal("enterprise-managed"),
-  ...commonFields,
-  ...clientFields,
-  idToken: jwt,
-  identityProvider: strictObject({ tokenEndpoint: httpsOrLoopbackUrl, ...clientFields }),
-});
+  const enterpriseManaged = strictObject({
+    grant: z.literal("enterprise-managed"),
+    ...commonFields,
+    ...clientFields,
+    idToken: jwt,
+    identityProvider: strictObject({ tokenEndpoint: httpsOrLoopbackUrl, ...clientFields }),
+  });
 
-/** The schema of an `AuthGrant`. */
-export const AUTH_GRANT_SCHEMA = z.discriminatedUnion("grant", [jwtBearer, enterpriseManaged], {
-  error: 'expected an object with a grant of "jwt-bearer" or "enterprise-managed"',
-}) satisfies z.ZodType<ParsedGrant>;
+  return z.discriminatedUnion("grant", [jwtBearer, enterpriseManaged], {
+    error: 'expected an object with a grant of "jwt-bearer" or "enterprise-managed"',
+  }) satisfies z.ZodType<ParsedGrant>;
+});
 
 /**
  * The part of an issuer's metadata that grants need. Looser than the SDK's schema: an issuer that only

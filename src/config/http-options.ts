@@ -172,22 +172,24 @@ const httpsOrigin = urlSchema("https:").transform((url, context) => {
   return z.NEVER;
 });
 
-const tlsSchema = optionsSchema<TlsOptions>({
-  ca: z.union([
-    z.array(certificatesSchema, EXPECTED_CERTIFICATES).min(1, EXPECTED_CERTIFICATES),
-    certificatesSchema,
-  ]),
-  cert: certificatesSchema,
-  key: privateKeySchema,
-  certOrigins: z.array(httpsOrigin, "expected an array of origins"),
-}).superRefine(({ cert, key, certOrigins }, context) => {
-  if (cert !== undefined && key === undefined) addIssueAt(context, ["key"], "is required with cert");
-  if (key !== undefined && cert === undefined) addIssueAt(context, ["cert"], "is required with key");
-  if (cert !== undefined && key !== undefined && !keyMatchesCertificate(cert, key))
-    addIssueAt(context, ["key"], "does not match cert");
-  if (certOrigins !== undefined && cert === undefined)
-    addIssueAt(context, ["certOrigins"], "has no effect without cert and key");
-});
+const tlsSchema = z.lazy(() =>
+  optionsSchema<TlsOptions>({
+    ca: z.union([
+      z.array(certificatesSchema, EXPECTED_CERTIFICATES).min(1, EXPECTED_CERTIFICATES),
+      certificatesSchema,
+    ]),
+    cert: certificatesSchema,
+    key: privateKeySchema,
+    certOrigins: z.array(httpsOrigin, "expected an array of origins"),
+  }).superRefine(({ cert, key, certOrigins }, context) => {
+    if (cert !== undefined && key === undefined) addIssueAt(context, ["key"], "is required with cert");
+    if (key !== undefined && cert === undefined) addIssueAt(context, ["cert"], "is required with key");
+    if (cert !== undefined && key !== undefined && !keyMatchesCertificate(cert, key))
+      addIssueAt(context, ["key"], "does not match cert");
+    if (certOrigins !== undefined && cert === undefined)
+      addIssueAt(context, ["certOrigins"], "has no effect without cert and key");
+  }),
+);
 
 function keyMatchesCertificate(cert: Pem, key: Pem): boolean {
   const [leaf] = tryParseCertificates(cert) ?? [];

@@ -146,15 +146,17 @@ interface OptionsSchemaSettings<Options> {
 
 /**
  * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected; `hint`
- * is added to that message.
+ * is added to that message. It is built when it is first used, because an import would otherwise build all of them.
  */
 export function optionsSchema<Options extends object>(
   fields: OptionFields<Options>,
   { required = [], hint, expected = "an object" }: OptionsSchemaSettings<Options> = {},
 ): z.ZodType<Options, Options> {
-  const requiredFields = Object.fromEntries(required.map((key) => [key, fields[key]]));
-  const object = strictObject({ ...optionalFields(fields), ...requiredFields }, hint);
-  return opaque(expected, isOptionsObject).pipe(object) as unknown as z.ZodType<Options, Options>;
+  return z.lazy(() => {
+    const requiredFields = Object.fromEntries(required.map((key) => [key, fields[key]]));
+    const object = strictObject({ ...optionalFields(fields), ...requiredFields }, hint);
+    return opaque(expected, isOptionsObject).pipe(object) as unknown as z.ZodType<Options, Options>;
+  });
 }
 
 /** A map or set would otherwise be read as an object without fields. */

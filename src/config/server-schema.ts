@@ -86,50 +86,62 @@ function httpSchema(kind: "http" | "sse") {
     );
 }
 
-/** The schemas of server definitions by transport. */
+/** The schemas of server definitions by transport, each built when it is first used. */
 export const SERVER_SCHEMAS: Readonly<Record<TransportType, z.ZodType<ParsedServer>>> = {
-  http: httpSchema("http"),
-  sse: httpSchema("sse"),
-  websocket: definitionSchema({
-    url: urlSchema("ws:", "wss:"),
-    ...credentials,
-    tls: HTTP_FIELDS.tls,
-  }).transform(({ url, headers, auth, dpop, tls, ...options }) =>
-    withAddress({ kind: "websocket", url, ...headers, auth, dpop, tls }, options),
-  ),
-  stdio: definitionSchema({
-    command: noNullString.min(1),
-    args: z.array(noNullString).default([]),
-    env: z.record(variableName, noNullString).default({}),
-    cwd: noNullString.min(1).optional(),
-    encoding: z.string().refine(isNewlineSafeEncoding, { error: UNKNOWN_ENCODING }).optional(),
-  }).transform(({ command, args, env, cwd, encoding, ...options }) =>
-    withAddress({ kind: "stdio", command, args, env, cwd, encoding }, options),
-  ),
-  lambda: definitionSchema({
-    functionName: nonEmptyString,
-    qualifier: nonEmptyString.optional(),
-    region: nonEmptyString.optional(),
-    endpoint: urlSchema("http:", "https:").optional(),
-  }).transform(({ functionName, qualifier, region, endpoint, ...options }) =>
-    withAddress({ kind: "lambda", functionName, qualifier, region, endpoint }, options),
-  ),
-  custom: definitionSchema({ openTransport: option.function<OpenTransport>() }).transform(
-    ({ openTransport, ...options }) => withAddress({ kind: "custom", open: openTransport }, options),
-  ),
-  "in-process": definitionSchema({
-    server: option.opaque<InProcessServerDefinition["server"]>(
-      "an MCP server with a connect() method, or a function that returns one",
-      (value) => isFunction(value) || hasMethods(value, "connect"),
+  http: z.lazy(() => httpSchema("http")),
+  sse: z.lazy(() => httpSchema("sse")),
+  websocket: z.lazy(() =>
+    definitionSchema({
+      url: urlSchema("ws:", "wss:"),
+      ...credentials,
+      tls: HTTP_FIELDS.tls,
+    }).transform(({ url, headers, auth, dpop, tls, ...options }) =>
+      withAddress({ kind: "websocket", url, ...headers, auth, dpop, tls }, options),
     ),
-  }).transform(({ server, ...options }) => {
-    const open = typeof server === "function" ? server : () => server;
-    return withAddress({ kind: "in-process", open }, options);
-  }),
-  dynamic: definitionSchema({
-    resolve: option.function<DynamicSource["resolve"]>(),
-    identity: credentials.identity,
-  }).transform(({ resolve, ...options }) => withAddress({ kind: "dynamic", resolve }, options)),
+  ),
+  stdio: z.lazy(() =>
+    definitionSchema({
+      command: noNullString.min(1),
+      args: z.array(noNullString).default([]),
+      env: z.record(variableName, noNullString).default({}),
+      cwd: noNullString.min(1).optional(),
+      encoding: z.string().refine(isNewlineSafeEncoding, { error: UNKNOWN_ENCODING }).optional(),
+    }).transform(({ command, args, env, cwd, encoding, ...options }) =>
+      withAddress({ kind: "stdio", command, args, env, cwd, encoding }, options),
+    ),
+  ),
+  lambda: z.lazy(() =>
+    definitionSchema({
+      functionName: nonEmptyString,
+      qualifier: nonEmptyString.optional(),
+      region: nonEmptyString.optional(),
+      endpoint: urlSchema("http:", "https:").optional(),
+    }).transform(({ functionName, qualifier, region, endpoint, ...options }) =>
+      withAddress({ kind: "lambda", functionName, qualifier, region, endpoint }, options),
+    ),
+  ),
+  custom: z.lazy(() =>
+    definitionSchema({ openTransport: option.function<OpenTransport>() }).transform(
+      ({ openTransport, ...options }) => withAddress({ kind: "custom", open: openTransport }, options),
+    ),
+  ),
+  "in-process": z.lazy(() =>
+    definitionSchema({
+      server: option.opaque<InProcessServerDefinition["server"]>(
+        "an MCP server with a connect() method, or a function that returns one",
+        (value) => isFunction(value) || hasMethods(value, "connect"),
+      ),
+    }).transform(({ server, ...options }) => {
+      const open = typeof server === "function" ? server : () => server;
+      return withAddress({ kind: "in-process", open }, options);
+    }),
+  ),
+  dynamic: z.lazy(() =>
+    definitionSchema({
+      resolve: option.function<DynamicSource["resolve"]>(),
+      identity: credentials.identity,
+    }).transform(({ resolve, ...options }) => withAddress({ kind: "dynamic", resolve }, options)),
+  ),
 };
 
 /**

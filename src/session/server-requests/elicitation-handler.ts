@@ -24,34 +24,36 @@ const titleFields = {
 };
 const titledChoice = z.looseObject({ const: z.string() });
 
-const FIELD = z.discriminatedUnion("type", [
-  z.looseObject({
-    ...titleFields,
-    type: z.literal("string"),
-    minLength: z.number().optional(),
-    maxLength: z.number().optional(),
-    format: z.string().optional(),
-    enum: z.array(z.string()).optional(),
-    oneOf: z.array(titledChoice).optional(),
-    default: z.string().optional(),
-  }),
-  z.looseObject({
-    ...titleFields,
-    type: z.enum(["number", "integer"]),
-    minimum: z.number().optional(),
-    maximum: z.number().optional(),
-    default: z.number().optional(),
-  }),
-  z.looseObject({ ...titleFields, type: z.literal("boolean"), default: z.boolean().optional() }),
-  z.looseObject({
-    ...titleFields,
-    type: z.literal("array"),
-    items: z.looseObject({ enum: z.array(z.string()).optional(), anyOf: z.array(titledChoice).optional() }),
-    minItems: z.number().optional(),
-    maxItems: z.number().optional(),
-    default: z.array(z.string()).optional(),
-  }),
-]);
+const FIELD = z.lazy(() =>
+  z.discriminatedUnion("type", [
+    z.looseObject({
+      ...titleFields,
+      type: z.literal("string"),
+      minLength: z.number().optional(),
+      maxLength: z.number().optional(),
+      format: z.string().optional(),
+      enum: z.array(z.string()).optional(),
+      oneOf: z.array(titledChoice).optional(),
+      default: z.string().optional(),
+    }),
+    z.looseObject({
+      ...titleFields,
+      type: z.enum(["number", "integer"]),
+      minimum: z.number().optional(),
+      maximum: z.number().optional(),
+      default: z.number().optional(),
+    }),
+    z.looseObject({ ...titleFields, type: z.literal("boolean"), default: z.boolean().optional() }),
+    z.looseObject({
+      ...titleFields,
+      type: z.literal("array"),
+      items: z.looseObject({ enum: z.array(z.string()).optional(), anyOf: z.array(titledChoice).optional() }),
+      minItems: z.number().optional(),
+      maxItems: z.number().optional(),
+      default: z.array(z.string()).optional(),
+    }),
+  ]),
+);
 type Field = z.infer<typeof FIELD>;
 type FieldOf<Type extends Field["type"]> = Extract<Field, { type: Type }>;
 
@@ -77,15 +79,17 @@ const URL_REQUEST = z.object({
   elicitationId: z.string().optional(),
 });
 
-const FORM_RESULT = z.discriminatedUnion("action", [
-  z.object({
-    action: z.literal("accept"),
-    content: z
-      .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]).optional())
-      .optional(),
-  }),
-  z.object({ action: z.enum(["decline", "cancel"]) }),
-]);
+const FORM_RESULT = z.lazy(() =>
+  z.discriminatedUnion("action", [
+    z.object({
+      action: z.literal("accept"),
+      content: z
+        .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]).optional())
+        .optional(),
+    }),
+    z.object({ action: z.enum(["decline", "cancel"]) }),
+  ]),
+);
 
 const URL_RESULT = z.object({
   action: z.enum(["accept", "decline", "cancel"]),
