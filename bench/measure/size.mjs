@@ -5,7 +5,7 @@ export const FULL_SIZE = {
   blockMs: 200,
   warmUpMs: 5_000,
   slowRounds: 5,
-  freshProcessRounds: 5,
+  freshProcessRounds: 11,
   serverCounts: [1, 10, 50],
   manyServerCounts: [50, 200, 500, 1_000],
   latenciesMs: [0, 20, 50],

@@ -40,9 +40,13 @@ function createBareServer(tools, callTool) {
   const sessions = new Set();
   /** When the first 404 for a dropped session was sent; all processes share this clock. */
   let firstRejectionAt;
+  let requestCount = 0;
 
   return createServer((request, response) => {
-    if (request.url === "/drop-sessions") {
+    if (request.url === "/request-count") {
+      response.end(String(requestCount));
+      requestCount = 0;
+    } else if (request.url === "/drop-sessions") {
       sessions.clear();
       firstRejectionAt = undefined;
       response.end();
@@ -53,6 +57,7 @@ function createBareServer(tools, callTool) {
     } else if (request.method !== "POST") {
       response.writeHead(request.method === "DELETE" ? 200 : 405).end();
     } else {
+      requestCount += 1;
       readJson(request, (message) => afterLatency(() => handleMessage(message, request, response)));
     }
   });
