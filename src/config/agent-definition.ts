@@ -311,6 +311,6 @@ export interface McpAgentResource {
   readonly availableTools: readonly ToolSnapshot[];
   /** Whether the tools are the saved ones or those that the server lists. */
   readonly discovery: ToolDiscovery;
-  /** An inline server definition, unvalidated. Only used when inline servers are allowed. */
+  /** An inline server definition, not validated. Only used when inline servers are allowed. */
   readonly server?: JsonObject | undefined;
 }
