@@ -40,6 +40,8 @@ export type {
 export type { CircuitBreakerHandle, BreakerState, BreakerStats } from "./client/policies/circuit-breaker.js";
 export type { McpResourceContent } from "./client/resource-client.js";
 export type { LogLevel } from "./client/session-state.js";
+export type { McpSkillFile, ReadSkillOptions } from "./client/skills/skill-client.js";
+export type { McpSkillFileInfo, McpSkillInfo } from "./client/skills/skill-info.js";
 export {
   type ContentBlock,
   type InputRequired,

@@ -17,6 +17,7 @@ import { RequestEventEmitter } from "./request-event-emitter.js";
 import { RequestRunner } from "./request-runner.js";
 import { ResourceClient } from "./resource-client.js";
 import { SubscriptionRecovery } from "./session-state.js";
+import { SkillClient } from "./skills/skill-client.js";
 import { TaskClient } from "./tasks/task-client.js";
 import { ToolClient } from "./tool-client.js";
 
@@ -53,6 +54,7 @@ export interface ClientInternals {
   readonly lists: ListReader;
   readonly resources: ResourceClient;
   readonly prompts: PromptClient;
+  readonly skills: SkillClient;
 }
 
 /** Creates and wires the components of a client. Opens no connection. */
@@ -132,5 +134,7 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
   const lists = new ListReader({ server, clock, events, lifecycle, runner });
   const resources = new ResourceClient({ server, lifecycle, runner, lists });
   const prompts = new PromptClient({ server, runner, lists });
-  return { events, lifecycle, breakers, probe, metrics, runner, tools, tasks, lists, resources, prompts };
+  const skills = new SkillClient({ server, runner, lists, resources });
+  const features = { tools, tasks, lists, resources, prompts, skills };
+  return { events, lifecycle, breakers, probe, metrics, runner, ...features };
 }

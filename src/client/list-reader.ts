@@ -23,6 +23,7 @@ import {
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLifecycle } from "./client-lifecycle.js";
 import type { RequestRunner } from "./request-runner.js";
+import { type McpSkillInfo, normalizeUri, parseSkillInfo, SKILLS_EXTENSION } from "./skills/skill-info.js";
 
 interface ListReaderDependencies {
   readonly server: string;
@@ -97,8 +98,10 @@ export interface ListKind<Item> {
   readonly key: string;
   /** The singular name of an item, for messages. */
   readonly itemName: string;
-  /** The server capability; also the name of the limit on the number of items. */
-  readonly capability: "tools" | "resources" | "prompts";
+  /** The capability of servers that have such items. */
+  readonly capability: string;
+  /** The limit on the number of items. */
+  readonly limit: "tools" | "resources" | "prompts" | "skills";
   readonly parse: (value: unknown) => ParsedInfo<Item>;
   /** The unique key of an item; the list is sorted by it. */
   readonly idOf: (item: Item) => string;
@@ -141,8 +144,7 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
     // A server that ignores an empty cursor sends the first page again.
     if (cursor === "" && items.every((item) => isKnown(item, itemsById, kind))) return finish();
     itemCount += items.length;
-    if (itemCount > limits[kind.capability])
-      throw tooManyError(options, `${kind.itemName}s`, kind.capability);
+    if (itemCount > limits[kind.limit]) throw tooManyError(options, `${kind.itemName}s`, kind.limit);
     ttlMs = minTtl(ttlMs, page["ttlMs"]);
     for (const item of items) {
       const problem = addItem(item, itemsById, kind);
@@ -205,7 +207,7 @@ function invalidListError({ server }: FetchPagesOptions, problem: string): McpRu
 function tooManyError(
   { limits, server }: FetchPagesOptions,
   items: string,
-  limit: "pages" | ListKind<unknown>["capability"],
+  limit: "pages" | ListKind<unknown>["limit"],
 ): McpRuntimeError {
   const text = `Server "${server}" lists more than ${limits()[limit]} ${items} (limits.${limit}).`;
   return new McpRuntimeError("too-large", text, { server });
@@ -218,6 +220,7 @@ export const LIST_KINDS = {
     key: "tools",
     itemName: "tool",
     capability: "tools",
+    limit: "tools",
     parse: parseToolInfo,
     idOf: ({ name }) => name,
   } satisfies ListKind<McpToolInfo>,
@@ -226,6 +229,7 @@ export const LIST_KINDS = {
     key: "resources",
     itemName: "resource",
     capability: "resources",
+    limit: "resources",
     parse: parseResourceInfo,
     idOf: ({ uri }) => uri,
   } satisfies ListKind<McpResourceInfo>,
@@ -234,6 +238,7 @@ export const LIST_KINDS = {
     key: "resourceTemplates",
     itemName: "resource template",
     capability: "resources",
+    limit: "resources",
     parse: parseResourceTemplateInfo,
     idOf: ({ uriTemplate }) => uriTemplate,
   } satisfies ListKind<McpResourceTemplateInfo>,
@@ -242,7 +247,17 @@ export const LIST_KINDS = {
     key: "prompts",
     itemName: "prompt",
     capability: "prompts",
+    limit: "prompts",
     parse: parsePromptInfo,
     idOf: ({ name }) => name,
   } satisfies ListKind<McpPromptInfo>,
+  skills: {
+    method: "skills/list",
+    key: "skills",
+    itemName: "skill",
+    capability: SKILLS_EXTENSION,
+    limit: "skills",
+    parse: parseSkillInfo,
+    idOf: ({ uri }) => normalizeUri(uri) ?? uri,
+  } satisfies ListKind<McpSkillInfo>,
 } as const;

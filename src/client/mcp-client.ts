@@ -40,6 +40,8 @@ import type { McpResourceContent } from "./resource-client.js";
 import { setLogLevelRequest, type LogLevel } from "./session-state.js";
 import type { ToolResult } from "./tool-result.js";
 import { finishLogin } from "./finish-login.js";
+import type { McpSkillFile, ReadSkillOptions } from "./skills/skill-client.js";
+import type { McpSkillInfo } from "./skills/skill-info.js";
 import type { McpTask } from "./tasks/mcp-task.js";
 import type { WaitForTaskOptions } from "./tasks/task-client.js";
 
@@ -74,7 +76,7 @@ export class McpClient implements AsyncDisposable {
   readonly #lifecycle: ClientLifecycle;
   readonly #monitoring: Pick<ClientInternals, "breakers" | "probe" | "metrics">;
   readonly #runner: RequestRunner;
-  readonly #features: Pick<ClientInternals, "tools" | "tasks" | "lists" | "resources" | "prompts">;
+  readonly #features: Pick<ClientInternals, "tools" | "tasks" | "lists" | "resources" | "prompts" | "skills">;
 
   /**
    * Opens no connection.
@@ -409,6 +411,38 @@ export class McpClient implements AsyncDisposable {
    */
   async getPrompt(call: PromptCall, options: RequestOptions = {}): Promise<McpPrompt> {
     return this.#features.prompts.get(call, options);
+  }
+
+  /**
+   * Lists the skills of the server (SEP-2640), sorted by URI; empty if it does not support skills. A server may serve more
+   * skills than it lists. No file is read.
+   */
+  async listSkills(options: RequestOptions = {}): Promise<McpSkillInfo[]> {
+    return this.#features.skills.list(options);
+  }
+
+  /**
+   * Finds a skill by its name, or by the URI of its `SKILL.md`, which does not have to be listed. No file is read.
+   * @throws {McpRuntimeError} kind `not-found` if the server does not have the skill, `invalid-request` if several skills
+   * have the name, `invalid-response` if its description is invalid.
+   */
+  async getSkill(skill: string, options: RequestOptions = {}): Promise<McpSkillInfo> {
+    return this.#features.skills.get(skill, options);
+  }
+
+  /**
+   * Reads a file of a skill, `SKILL.md` unless `file` is set, and compares it with what the server has listed: size,
+   * SHA-256, and the frontmatter of `SKILL.md`. A skill that you hold is not requested again.
+   * @throws {McpRuntimeError} kind `invalid-response` if a file differs, `not-found` for a file that is not listed.
+   *
+   * @example
+   * ```ts
+   * const { body } = await client.readSkill("pdf-processing");
+   * const { text } = await client.readSkill("pdf-processing", { file: "references/forms.md" });
+   * ```
+   */
+  async readSkill(skill: string | McpSkillInfo, options: ReadSkillOptions = {}): Promise<McpSkillFile> {
+    return this.#features.skills.read(skill, options);
   }
 
   /** Returns completions for an argument of a prompt or a variable of a resource template. */

@@ -196,6 +196,12 @@ const LIMIT_FIELDS = {
    */
   prompts: positiveInt,
   /**
+   * Skills of the server.
+   *
+   * @default 1_000
+   */
+  skills: positiveInt,
+  /**
    * Concurrent requests to the server; further requests wait.
    *
    * @default unlimited

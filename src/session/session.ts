@@ -1,4 +1,4 @@
-import { type JsonObject, toObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { clientClosedError, type TransportRequestOptions } from "../transports/transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { AnswerInputOptions, InputOutcome } from "./server-requests/input-required.js";
@@ -89,4 +89,10 @@ export function sessionClosedError(server: string, reason: SessionCloseReason): 
 /** Whether a server with sessions accepts tool calls as tasks. */
 export function supportsTaskCalls({ tasks }: JsonObject): boolean {
   return toObject(toObject(toObject(tasks)["requests"])["tools"])["call"] !== undefined;
+}
+
+/** Whether a server has announced a capability, or an extension of the protocol by its identifier. */
+export function hasCapability(capabilities: JsonObject, name: string): boolean {
+  const { extensions, [name]: capability } = capabilities;
+  return capability !== undefined || (isPlainObject(extensions) && extensions[name] !== undefined);
 }

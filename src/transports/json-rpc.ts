@@ -158,9 +158,12 @@ class RpcServerError extends Error {
 
 const UNKNOWN_PROMPT = /\bunknown prompt\b|\bprompt\b.{0,200}\bnot found\b/i;
 
-/** The URI is the only parameter of a resource. A prompt has arguments, which may be invalid as well. */
+/** The methods whose only parameter is a URI. */
+const URI_METHODS: ReadonlySet<string> = new Set(["resources/read", "skills/get"]);
+
+/** A prompt has arguments, which may be invalid as well. */
 function isUnknownItem(method: string, message: string): boolean {
-  return method === "resources/read" || (method === "prompts/get" && UNKNOWN_PROMPT.test(message));
+  return URI_METHODS.has(method) || (method === "prompts/get" && UNKNOWN_PROMPT.test(message));
 }
 
 function fromRpcError(error: RpcError, method: string, { server, redactor }: ErrorContext): McpRuntimeError {

@@ -1,5 +1,6 @@
 // The client under test: lists the tools of the server at the given URL and calls each of them once, as an
-// agent would. The suite passes the scenario and its context in environment variables.
+// agent would. Lists skills, too, and loads them in the scenarios that are about loading. The suite passes the scenario
+// and its context in environment variables.
 import { McpClient } from "langchain-mcp-runtime";
 import { createAuth } from "./create-auth.js";
 import { withLogins } from "./with-logins.js";
@@ -20,6 +21,9 @@ const ARGUMENTS: Readonly<Record<string, object>> = { add_numbers: { a: 2, b: 3 
 /** The servers of these scenarios do not support calls. */
 const LIST_ONLY_SCENARIOS: ReadonlySet<string> = new Set(["json-schema-ref-no-deref"]);
 
+/** The servers of these scenarios serve a changed skill. */
+const LOAD_SKILLS = /^sep-2640-client-verify-/;
+
 const auth = await createAuth(scenario, url, context);
 await using client = new McpClient({
   name: "conformance",
@@ -39,4 +43,11 @@ const calls = LIST_ONLY_SCENARIOS.has(scenario) ? [] : (toolCalls ?? defaultCall
 for (const { name, arguments: args } of calls) {
   const result = await withLogins(client, () => client.callTool({ name, args }));
   console.log(name, result.isError ? "failed:" : "returned:", result.text());
+}
+
+for (const skill of await withLogins(client, () => client.listSkills())) {
+  console.log("skill", skill.name);
+  const files = LOAD_SKILLS.test(scenario) && skill.files !== "dynamic" ? skill.files : [];
+  // SKILL.md is the first; a skill that is withheld ends the client.
+  for (const { path } of files) console.log((await client.readSkill(skill, { file: path })).text);
 }

@@ -5,7 +5,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { ignoreRejection, isPromiseLike } from "../../json/json.js";
 import type { Connection } from "../../session/connection.js";
 import type { SessionSlot, OpenSessionHandle } from "../../session/session-pool.js";
-import type { Session } from "../../session/session.js";
+import { hasCapability, type Session } from "../../session/session.js";
 import type { Handler, RequestContext } from "../request-context.js";
 import type { SessionEventEmitter } from "../session-event-emitter.js";
 
@@ -70,7 +70,7 @@ export function recoverSession(deps: SessionRecoveryDependencies): Handler {
 
 function lacksCapability({ metadata }: Session, capability: string | undefined): boolean {
   return (
-    capability !== undefined && metadata !== undefined && metadata.capabilities[capability] === undefined
+    capability !== undefined && metadata !== undefined && !hasCapability(metadata.capabilities, capability)
   );
 }
 
