@@ -196,7 +196,9 @@ export type {
   ToolsetClients,
   ToolsetEvents,
   ToolsetPromptCall,
+  ToolsetSkill,
   ResourceSelection,
+  SkillSelection,
 } from "./toolset/mcp-toolset.js";
 export type { InputResponse, InputRequest, InputRequests } from "./tools/elicitation/interrupt-for-input.js";
 export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";

@@ -138,6 +138,7 @@ describe("the public surface has", () => {
         tools: 10_000,
         resources: 10_000,
         prompts: 10_000,
+        skills: 1_000,
         identities: 1_000,
         serverRequests: 8,
       },
@@ -157,6 +158,7 @@ describe("the public surface has", () => {
       largeResults: "truncate",
       onToolError: "return",
       resourceTools: false,
+      skillTools: false,
     });
   });
 
@@ -240,6 +242,7 @@ describe("the public surface has", () => {
       "getBreaker",
       "getInstructions",
       "getPrompt",
+      "getSkill",
       "getTask",
       "hintProtocolVersion",
       "identityOf",
@@ -249,6 +252,7 @@ describe("the public surface has", () => {
       "listPrompts",
       "listResourceTemplates",
       "listResources",
+      "listSkills",
       "listTasks",
       "listTools",
       "metrics",
@@ -257,6 +261,7 @@ describe("the public surface has", () => {
       "ping",
       "protocolVersion",
       "readResource",
+      "readSkill",
       "redact",
       "serverInfo",
       "sessionId",

@@ -28,14 +28,16 @@ export interface CatalogEvents {
     /** Why the request failed; `undefined` if it succeeded. */
     readonly kind: FailureKind | undefined;
   };
-  /** A tool differs from its approved version (`pin`). */
+  /** A tool or a skill differs from its approved version (`pin`). */
   pinMismatch: {
     readonly server: string;
-    /** The tool's name on the server. */
-    readonly tool: string;
+    /** The tool's name on the server; `undefined` for a skill. */
+    readonly tool: string | undefined;
+    /** The URI of the skill; `undefined` for a tool. */
+    readonly skill?: string | undefined;
     /** What changed, as a phrase: `its description changed`. */
     readonly change: string;
-    /** Whether calls of the tool are denied (`pin: "block"`). */
+    /** Whether it is not used until it is approved (`pin: "block"`). */
     readonly isBlocked: boolean;
   };
   /** `detectDrift()` compared a server with its baseline. */

@@ -9,7 +9,20 @@ import { fullHash } from "../json-schema/schema-hash.js";
 /** What happens when a tool differs from its approved version: log a warning, or also block its calls. */
 export type PinMode = "warn" | "block";
 
-interface ToolPinsOptions {
+/** A kind of item that is pinned. */
+export interface PinSubject<Item> {
+  readonly noun: "tool" | "skill";
+  /** The start of its keys in a store. */
+  readonly keyPrefix: string;
+  /** How a changed item is approved. */
+  readonly approveWith: string;
+  /** What the hashes of a pin are about, for messages. */
+  readonly fields: Readonly<Record<keyof Pin, string>>;
+  readonly idOf: (item: Item) => string;
+  readonly toPin: (item: Item) => Pin;
+}
+
+interface PinsOptions {
   readonly server: string;
   readonly mode: PinMode;
   /** The server's address without secrets. */
@@ -35,11 +48,12 @@ const MAX_PINS = 20_000;
 const MAX_IDENTITIES = 20_000;
 
 /**
- * Trust on first use: pins each tool's description, schema and annotations when first seen, and reports
- * later changes. Descriptions are read by models, so a changed one can carry a prompt injection.
+ * Trust on first use: pins each item when first seen, and reports later changes. Descriptions are read by models, so a
+ * changed one can carry a prompt injection.
  */
-export class ToolPins {
-  readonly #options: ToolPinsOptions;
+export class Pins<Item> {
+  readonly #subject: PinSubject<Item>;
+  readonly #options: PinsOptions;
   readonly #key: string;
   #pins: ReadonlyMap<string, Pin> = new Map();
   readonly #mismatches = new Map<string, PinMismatch>();
@@ -47,54 +61,64 @@ export class ToolPins {
   #storeWasRead = false;
   #hasWarnedUnapproved = false;
 
-  constructor(options: ToolPinsOptions) {
+  constructor(subject: PinSubject<Item>, options: PinsOptions) {
+    this.#subject = subject;
     this.#options = options;
-    this.#key = `pins/1/${toStoreKeyPrefix(options.server, options.address)}`;
+    this.#key = `${subject.keyPrefix}/${toStoreKeyPrefix(options.server, options.address)}`;
   }
 
-  /** Compares a list with the pins. New tools are pinned. */
-  async check(tools: readonly McpToolInfo[], identity = ""): Promise<void> {
-    const needsUpdate = tools.some((tool) => {
-      const pin = this.#pins.get(tool.name);
-      return pin === undefined || describeDifference(pin, tool) !== undefined;
+  get mode(): PinMode {
+    return this.#options.mode;
+  }
+
+  /** Compares items with the pins. New items are pinned. */
+  async check(items: readonly Item[], identity = ""): Promise<void> {
+    const needsUpdate = items.some((item) => {
+      const pin = this.#pins.get(this.#subject.idOf(item));
+      return pin === undefined || this.#describeDifference(pin, item) !== undefined;
     });
     // Another process may have approved the change.
-    if (needsUpdate) await this.#pinNewTools(tools);
-    for (const tool of tools) this.#compare(tool, identity);
+    if (needsUpdate) await this.#pinNewItems(items);
+    for (const item of items) this.#compare(item, identity);
   }
 
-  /** Pins these tools as they are now. */
-  async approve(tools: readonly McpToolInfo[]): Promise<void> {
-    await this.#approve(tools.map((tool) => [tool.name, createPin(tool)]));
+  /** Pins these items as they are now. */
+  async approve(items: readonly Item[], { toPin } = this.#subject): Promise<void> {
+    const stored = await this.#read();
+    const names = items.map(this.#subject.idOf);
+    const pins = items.map((item, index) => [names[index] ?? "", toPin(item)] as const);
+    this.#pins = new Map([...this.#pins, ...(stored?.pins ?? []), ...pins]);
+    for (const name of names) {
+      this.#recordedIdentities -= this.#mismatches.get(name)?.identities.size ?? 0;
+      this.#mismatches.delete(name);
+    }
+    if (stored !== undefined) await this.#write();
   }
 
-  /** Pins snapshots of an agent definition. They have no title and annotations, so these are not compared. */
-  async approveSnapshots(tools: readonly McpToolInfo[]): Promise<void> {
-    await this.#approve(tools.map((tool) => [tool.name, { ...createPin(tool), annotations: null }]));
-  }
-
-  /** Whether a tool must not be offered or called: it changed for any identity, or was never approved. */
+  /** Whether an item must not be offered or used: it changed for any identity, or was never approved. */
   isBlocked(name: string): boolean {
     const isApproved = isApproval(this.#pins.get(name)) && !this.#mismatches.has(name);
     return this.#options.mode === "block" && !isApproved;
   }
 
-  /** Throws `denied` for a tool that `isBlocked`. */
+  /** Throws `denied` for an item that `isBlocked`. */
   assertNotBlocked(name: string): void {
     if (!this.isBlocked(name)) return;
     const { server } = this.#options;
+    const { noun, approveWith } = this.#subject;
     const mismatch = this.#mismatches.get(name);
     const reason =
       mismatch === undefined ? "it was not approved" : `${mismatch.description} since it was approved`;
-    const text = `Tool "${name}" of server "${server}" is blocked: ${reason}. Review the tool, then approve it with toolset.approveTools().`;
-    throw new McpRuntimeError("denied", text, { server, tool: name });
+    const text = `${toTitleCase(noun)} "${name}" of server "${server}" is blocked: ${reason}. Review the ${noun}, then approve it with ${approveWith}.`;
+    throw new McpRuntimeError("denied", text, { server, ...(noun === "tool" ? { tool: name } : {}) });
   }
 
-  #compare(tool: McpToolInfo, identity: string): void {
+  #compare(item: Item, identity: string): void {
     const { server, mode, warn, events } = this.#options;
-    const { name } = tool;
+    const { noun, idOf } = this.#subject;
+    const name = idOf(item);
     const pin = this.#pins.get(name);
-    const difference = isApproval(pin) ? describeDifference(pin, tool) : undefined;
+    const difference = isApproval(pin) ? this.#describeDifference(pin, item) : undefined;
     const existing = this.#mismatches.get(name);
     if (difference === undefined) {
       if (existing?.identities.delete(identity) === true) this.#recordedIdentities -= 1;
@@ -108,8 +132,9 @@ export class ToolPins {
     if (existing?.description === difference) return;
     const isBlocked = mode === "block";
     const consequence = isBlocked ? " It is blocked." : "";
-    events.emit("pinMismatch", { tool: name, change: difference, isBlocked, server });
-    warn(`Server "${server}", tool "${name}": ${difference} since it was approved.${consequence}`);
+    const changed = noun === "tool" ? { tool: name } : { tool: undefined, skill: name };
+    events.emit("pinMismatch", { ...changed, change: difference, isBlocked, server });
+    warn(`Server "${server}", ${noun} "${name}": ${difference} since it was approved.${consequence}`);
   }
 
   #record(identity: string, mismatch: PinMismatch): void {
@@ -122,30 +147,21 @@ export class ToolPins {
     this.#recordedIdentities += 1;
   }
 
-  async #pinNewTools(tools: readonly McpToolInfo[]): Promise<void> {
+  async #pinNewItems(items: readonly Item[]): Promise<void> {
+    const { noun, idOf, toPin } = this.#subject;
     const stored = await this.#read();
     const pins = new Map([...this.#pins, ...(stored?.pins ?? [])]);
-    // A tool whose pin cannot be read looks new: pinning it as it is now would approve a change.
-    const newTools = stored?.isComplete === false ? [] : tools.filter(({ name }) => !pins.has(name));
+    // An item whose pin cannot be read looks new: pinning it as it is now would approve a change.
+    const newItems = stored?.isComplete === false ? [] : items.filter((item) => !pins.has(idOf(item)));
     const capacity = Math.max(0, MAX_PINS - pins.size);
-    if (newTools.length > capacity)
+    if (newItems.length > capacity)
       this.#options.warn(
-        `Server "${this.#options.server}" has listed more than ${MAX_PINS} different tools: new ones are not approved.`,
+        `Server "${this.#options.server}" has listed more than ${MAX_PINS} different ${noun}s: new ones are not approved.`,
       );
-    for (const tool of newTools.slice(0, capacity)) pins.set(tool.name, createPin(tool));
+    for (const item of newItems.slice(0, capacity)) pins.set(idOf(item), toPin(item));
     this.#pins = pins;
     this.#warnUnapproved(stored);
     if (stored?.isComplete === true && pins.size > stored.pins.size) await this.#write();
-  }
-
-  async #approve(pins: readonly (readonly [string, Pin])[]): Promise<void> {
-    const stored = await this.#read();
-    this.#pins = new Map([...this.#pins, ...(stored?.pins ?? []), ...pins]);
-    for (const [name] of pins) {
-      this.#recordedIdentities -= this.#mismatches.get(name)?.identities.size ?? 0;
-      this.#mismatches.delete(name);
-    }
-    if (stored !== undefined) await this.#write();
   }
 
   /** The stored pins; `undefined` if the store cannot be read, in which case it must not be overwritten. */
@@ -177,23 +193,40 @@ export class ToolPins {
     if (stored === undefined || this.#hasWarnedUnapproved || !isUnapproved(stored)) return;
     this.#hasWarnedUnapproved = true;
     const { server, mode, warn } = this.#options;
+    const { noun, approveWith } = this.#subject;
     const consequence = mode === "block" ? "are blocked" : "are not compared";
     warn(
-      `Server "${server}": stored approvals (pins) are from an older version or cannot be read. Their tools are not approved and ${consequence}. Review them, then approve them with toolset.approveTools().`,
+      `Server "${server}": stored approvals (pins) are from an older version or cannot be read. Their ${noun}s are not approved and ${consequence}. Review them, then approve them with ${approveWith}.`,
     );
   }
 
   #warnStoreFailure(operation: "read" | "written", error: unknown): void {
     const { server, warn } = this.#options;
-    warn(`The approved tools (pins) of server "${server}" could not be ${operation}: ${String(error)}`);
+    const { noun } = this.#subject;
+    warn(`The approved ${noun}s (pins) of server "${server}" could not be ${operation}: ${String(error)}`);
+  }
+
+  /** Describes what changed; `undefined` if the item matches its pin. */
+  #describeDifference(pin: Pin, item: Item): string | undefined {
+    const { fields, toPin } = this.#subject;
+    const current = toPin(item);
+    const changed = (["description", "schema", "annotations"] as const).filter(
+      (key) => pin[key] !== null && pin[key] !== current[key],
+    );
+    return changed.length === 0
+      ? undefined
+      : `its ${changed.map((key) => fields[key]).join(" and ")} changed`;
   }
 }
 
-/** SHA-256 hashes of an approved tool. Shorter ones would let a server find another tool with the same hashes. */
+/**
+ * SHA-256 hashes of an approved item, named for those of a tool. Shorter ones would let a server find another tool with
+ * the same hashes.
+ */
 interface Pin {
   readonly description: string;
   readonly schema: string;
-  /** Includes the title. `null` for snapshots of an agent definition. */
+  /** Includes the title. `null` if it is not compared: for snapshots of an agent definition, and for skills. */
   readonly annotations: string | null;
 }
 
@@ -204,23 +237,33 @@ function isApproval(pin: Pin | undefined): pin is Pin {
   return pin !== undefined && pin.description !== UNAPPROVED.description;
 }
 
-function createPin({ name, title, description = "", inputSchema, annotations = {} }: McpToolInfo): Pin {
-  return {
+const TOOLS: PinSubject<McpToolInfo> = {
+  noun: "tool",
+  keyPrefix: "pins/1",
+  approveWith: "toolset.approveTools()",
+  fields: { description: "description", schema: "schema", annotations: "title or annotations" },
+  idOf: ({ name }) => name,
+  toPin: ({ name, title, description = "", inputSchema, annotations = {} }) => ({
     description: fullHash({ name, description }),
     schema: fullHash(inputSchema),
     annotations: fullHash({ title, annotations }),
-  };
+  }),
+};
+
+/** Pins the description, schema, title and annotations of tools. */
+export class ToolPins extends Pins<McpToolInfo> {
+  constructor(options: PinsOptions) {
+    super(TOOLS, options);
+  }
+
+  /** Pins snapshots of an agent definition. They have no title and annotations, so these are not compared. */
+  async approveSnapshots(tools: readonly McpToolInfo[]): Promise<void> {
+    await this.approve(tools, { ...TOOLS, toPin: (tool) => ({ ...TOOLS.toPin(tool), annotations: null }) });
+  }
 }
 
-/** Describes what changed; `undefined` if the tool matches its pin. */
-function describeDifference(pin: Pin, tool: McpToolInfo): string | undefined {
-  const current = createPin(tool);
-  const changed = [
-    ...(pin.description === current.description ? [] : ["description"]),
-    ...(pin.schema === current.schema ? [] : ["schema"]),
-    ...(pin.annotations === null || pin.annotations === current.annotations ? [] : ["title or annotations"]),
-  ];
-  return changed.length === 0 ? undefined : `its ${changed.join(" and ")} changed`;
+function toTitleCase(noun: string): string {
+  return noun.slice(0, 1).toUpperCase() + noun.slice(1);
 }
 
 interface StoredPins {

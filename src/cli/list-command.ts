@@ -1,6 +1,8 @@
 import type { McpToolInfo } from "../config/list-items.js";
 import { countToolTokens, type TokenCosts } from "../tool-search/estimate-tokens.js";
-import type { Command } from "./command-context.js";
+import type { McpSkillInfo } from "../client/skills/skill-info.js";
+import type { Command, CommandContext } from "./command-context.js";
+import { toFailureFinding } from "./report/failure-finding.js";
 import { type Finding, toExit } from "./report/finding.js";
 import { renderSections } from "./report/render-findings.js";
 import {
@@ -9,33 +11,45 @@ import {
   renderServers,
   renderTotalTokens,
   serverToJson,
+  skillToJson,
   toolToJson,
   toToolDefinition,
 } from "./report/render-servers.js";
-import { type ServerResult, withConnectedServers } from "./servers/connect-servers.js";
+import { type ServerResult, settle, withConnectedServers } from "./servers/connect-servers.js";
 import { requireServers, selectServers } from "./servers/select-servers.js";
 import type { Page } from "./terminal.js";
 import { escapeExcerpt, padToWidth, textWidth, truncateToWidth } from "./text-format.js";
 
-/** Lists servers and their tools. */
+/** Lists servers, their tools and their skills. */
 export const listCommand: Command = async (context) => {
   const selection = requireServers(await selectServers(context, context.line.positionals));
-  return withConnectedServers(selection, context, async ({ results, findings }) => {
+  return withConnectedServers(selection, context, async ({ results, findings: found }) => {
     const tokenCosts = estimateCosts(results);
+    const listed = await Promise.all(results.map((result) => listSkills(result, context)));
+    const skills = new Map(listed.map(({ skills: items }, index) => [results[index], items]));
+    const findings = [...found, ...listed.flatMap(({ failure }) => failure ?? [])];
     return {
       exit: toExit(findings),
       json: {
         servers: results.map((result) => ({
           ...serverToJson(result),
           tools: (result.connected?.tools ?? []).map((tool) => toolToJson(tool, result.server.redactor)),
+          skills: (skills.get(result) ?? []).map((skill) => skillToJson(skill, result.server.redactor)),
         })),
         tokenCosts,
         findings,
       },
-      render: (page) => renderList({ results, findings, tokenCosts }, page),
+      render: (page) => renderList({ results, findings, tokenCosts, skills }, page),
     };
   });
 };
+
+/** The skills of a server; none if it has not announced any. */
+async function listSkills({ server, connected }: ServerResult, { signal }: CommandContext) {
+  if (connected?.tools === undefined) return { skills: [] };
+  const { value: skills = [], error } = await settle(connected.client.listSkills({ signal }), signal);
+  return error === undefined ? { skills } : { skills, failure: toFailureFinding(error, server, true) };
+}
 
 const INDENT = 4;
 const MAX_SIGNATURE_WIDTH = 40;
@@ -45,10 +59,11 @@ interface ListReport {
   readonly results: readonly ServerResult[];
   readonly findings: readonly Finding[];
   readonly tokenCosts: TokenCosts;
+  readonly skills: ReadonlyMap<ServerResult | undefined, readonly McpSkillInfo[]>;
 }
 
-/** Renders each server with its tools or findings. */
-function renderList({ results, findings, tokenCosts }: ListReport, page: Page): string[] {
+/** Renders each server with its tools, its skills and its findings. */
+function renderList({ results, findings, tokenCosts, skills }: ListReport, page: Page): string[] {
   const { columns, colors } = page;
   const tools = results.flatMap(({ connected }) => connected?.tools ?? []);
   const widest = Math.max(0, ...tools.map((tool) => textWidth(formatSignature(tool))));
@@ -61,14 +76,20 @@ function renderList({ results, findings, tokenCosts }: ListReport, page: Page): 
   );
   const sections = renderServers(results, page, {
     costs: tokenCosts,
-    linesOf: (result) =>
-      (result.connected?.tools ?? []).map((tool) => {
+    linesOf: (result) => [
+      ...(result.connected?.tools ?? []).map((tool) => {
         const { redactor } = result.server;
         const signature = truncateToWidth(redactor.redact(formatSignature(tool)), width);
         const start = `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${formatTokens(tool, result).padStart(widestTokens)}`;
         const summary = truncateToWidth(redactor.redact(getSummary(tool)), columns - textWidth(start) - 2);
         return `${start}  ${colors.dim(summary)}`.trimEnd();
       }),
+      ...(skills.get(result) ?? []).map(({ name, description }) => {
+        const start = `${" ".repeat(INDENT)}skill ${name}`;
+        const summary = result.server.redactor.redact(escapeExcerpt(description));
+        return `${start}  ${colors.dim(truncateToWidth(summary, columns - textWidth(start) - 2))}`;
+      }),
+    ],
   });
   const visible = findings.filter(({ severity }) => severity !== "note");
   return [...renderSections(sections, visible, page), ...renderTotalTokens(tokenCosts, page)];

@@ -2,7 +2,8 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { ToolCatalog } from "../catalog/tool-catalog.js";
 import { ToolListStore } from "../catalog/tool-list-store.js";
-import { ToolPins } from "../catalog/tool-pins.js";
+import { SKILL_PINS, SkillCatalog } from "../catalog/skill-catalog.js";
+import { Pins, ToolPins } from "../catalog/tool-pins.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import type { CloseOptions } from "../client/client-lifecycle.js";
 import { McpClient } from "../client/mcp-client.js";
@@ -97,6 +98,8 @@ export class ManagedServer implements ToolCaller {
   readonly catalog: ToolCatalog;
   /** Set if changes of tools are detected (option `pin`). */
   readonly pins: ToolPins | undefined;
+  /** The skills of the server, without those that are blocked. */
+  readonly skills: SkillCatalog;
   /** Cancelled when all servers are closed. */
   readonly closed: CancelScope;
   readonly #events: TypedEmitter<ServerManagerEvents>;
@@ -129,7 +132,12 @@ export class ManagedServer implements ToolCaller {
     this.listsTools = settings.listTools(this.name);
     const { name: server, fingerprint } = this.client;
     const { staleAfterMs, store, ttlMs, pin: mode, warn } = settings.catalog;
-    this.pins = mode && new ToolPins({ server, mode, address: redactedAddress(config), store, warn, events });
+    const pinOptions = mode && { server, mode, address: redactedAddress(config), store, warn, events };
+    this.pins = pinOptions && new ToolPins(pinOptions);
+    this.skills = new SkillCatalog(this.client, {
+      pins: pinOptions && new Pins(SKILL_PINS, pinOptions),
+      assertEnabled: () => this.assertEnabled(),
+    });
     this.catalog = new ToolCatalog(this.client, {
       staleAfterMs,
       // Keyed by fingerprint, unlike pins: other credentials may see other tools, but pins outlive a token.

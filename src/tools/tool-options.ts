@@ -143,7 +143,7 @@ export const TOOL_OPTION_FIELDS = {
 /** How tools behave. All options are optional; `TOOL_DEFAULTS` has the defaults. */
 export interface ToolOptions extends OptionsOf<typeof TOOL_OPTION_FIELDS> {}
 
-/** The defaults of `ToolOptions`, and of the factory option `resourceTools`. */
+/** The defaults of `ToolOptions`, and of the factory options `resourceTools` and `skillTools`. */
 export const TOOL_DEFAULTS = {
   schema: "portable",
   descriptions: DESCRIPTION_DEFAULTS,
@@ -156,6 +156,7 @@ export const TOOL_DEFAULTS = {
   largeResults: "truncate",
   onToolError: "return",
   resourceTools: false,
+  skillTools: false,
 } as const;
 
 type Hooks = "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApproval" | "onProgress";

@@ -1,4 +1,5 @@
 import { fromSnapshot, toResourceMetadata } from "../catalog/select-resource-tools.js";
+import { SkillCatalog } from "../catalog/skill-catalog.js";
 import { ToolCatalog } from "../catalog/tool-catalog.js";
 import type { McpClient } from "../client/mcp-client.js";
 import { parseAgent } from "../config/parse-agent.js";
@@ -15,7 +16,9 @@ import {
 } from "./toolset-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "../manager/mcp-events.js";
 import { attachReader, createReadResultTool } from "./read-result-tool.js";
-import { withResourceTools } from "./resource-tools.js";
+import { withAddedTools } from "./added-tools.js";
+import { createResourceTools } from "./resource-tools.js";
+import { createSkillTools } from "./skill-tools.js";
 import { createIdentify, withServerRules } from "./tool-list.js";
 
 /**
@@ -33,7 +36,7 @@ import { createIdentify, withServerRules } from "./tool-list.js";
  */
 export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
   const factory = resolveFactoryOptions(SERVER_TOOLS_OPTIONS_SCHEMA, options, "none");
-  const { create, catalog: settings, resourceTools } = factory;
+  const { create, catalog: settings, addedTools } = factory;
   const { client } = factory.options;
   const [parsed] = parseResource(resource, create.warn);
   if (parsed === undefined) return [];
@@ -64,7 +67,10 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   const identify = createIdentify((name) => (name === client.name ? client : undefined));
   const inputs = [
     ...(keeper === undefined ? [] : [createReadResultTool(keeper, { identify })]),
-    resourceTools ? withResourceTools(serverTools, client) : serverTools,
+    withAddedTools(serverTools, [
+      ...(addedTools.resources ? createResourceTools(client) : []),
+      ...(addedTools.skills ? createSkillTools(new SkillCatalog(client)) : []),
+    ]),
   ];
   const created = createTools(inputs, {
     ...create,

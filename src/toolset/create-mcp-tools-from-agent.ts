@@ -43,7 +43,7 @@ export async function createMcpToolsFromAgent(
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
   const settings = resolveFactoryOptions(AGENT_TOOLS_OPTIONS_SCHEMA, options, "none");
-  const { create, resourceTools } = settings;
+  const { create, addedTools } = settings;
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
   const enabled = resources.filter(({ isEnabled }) => isEnabled);
@@ -67,7 +67,7 @@ export async function createMcpToolsFromAgent(
       if (resource !== undefined && listed !== undefined) warnUnlisted(resource, listed);
       return resourceToServerTools(resource, name, listed);
     },
-    resourceTools,
+    addedTools,
   });
   // The snapshots of an agent definition count as approved.
   const approve = async () => {

@@ -39,13 +39,13 @@ export async function createMcpTools<Name extends string>(
   options: McpToolsOptions = {},
 ): Promise<McpToolset<Name>> {
   const settings = resolveFactoryOptions(TOOLS_OPTIONS_SCHEMA, options, "server");
-  const { create, resourceTools } = settings;
+  const { create, addedTools } = settings;
   const manager = new McpServerManager(servers, settings.manager);
   const tools = new ToolList({
     servers: manager.serverSet,
     create,
     toServerTools: toListedTools,
-    resourceTools,
+    addedTools,
   });
   const { registry } = settings.options;
   if (manager.configured.length === 0 && registry === undefined) {

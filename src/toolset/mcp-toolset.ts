@@ -13,6 +13,8 @@ import type { ServerMetrics, ServerTotals, McpClient } from "../client/mcp-clien
 import type { DependentCall } from "../client/call-plan.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import type { PromptCall } from "../client/prompt-client.js";
+import type { McpSkillFile, ReadSkillOptions } from "../client/skills/skill-client.js";
+import type { McpSkillInfo } from "../client/skills/skill-info.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
 import type { ServerDrift } from "../catalog/drift.js";
@@ -56,6 +58,20 @@ export interface ToolsetPromptCall<Name extends string = string> extends PromptC
   readonly server: Name;
 }
 
+/** A skill, and the server that has it. */
+export interface ToolsetSkill<Name extends string = string> extends McpSkillInfo {
+  /** The server that has the skill. The same URI on another server is another skill. */
+  readonly server: Name;
+}
+
+/** A file of a skill of one server. */
+export interface SkillSelection<Name extends string = string> extends Pick<ReadSkillOptions, "file"> {
+  /** The server that has the skill. */
+  readonly server: Name;
+  /** The name or the URI of the skill. */
+  readonly skill: string;
+}
+
 /** The config of a LangChain run, which identifies the caller. */
 export type CallerConfig = RunnableConfig | (Pick<RunnableConfig, "configurable"> & JsonObject);
 
@@ -77,11 +93,11 @@ export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
   readonly config?: CallerConfig | undefined;
 }
 
-/** Options of `McpToolset.approveTools`. */
+/** Options of `McpToolset.approveTools` and `approveSkills`. */
 export interface ApproveToolsOptions<Name extends string = string> {
-  /** The servers whose tools are approved. @default all servers */
+  /** The servers whose tools or skills are approved. @default all servers */
   readonly servers?: readonly Name[] | undefined;
-  /** The caller whose tools are approved. Required for servers with an `identity` per user. @default {} */
+  /** The caller whose tools or skills are approved. Required for servers with an `identity` per user. @default {} */
   readonly config?: CallerConfig | undefined;
 }
 
@@ -172,6 +188,26 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
    * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why the prompt could not be read
    */
   getPrompt(call: ToolsetPromptCall<Name>, options?: ToolsetCallOptions): Promise<BaseMessage[]>;
+  /**
+   * Lists the skills of the servers, or of one of them, without those that `pin: "block"` blocks. No file is read.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server could not be listed
+   */
+  listSkills(
+    selection?: { readonly server?: Name | undefined },
+    options?: ToolsetCallOptions,
+  ): Promise<ToolsetSkill<Name>[]>;
+  /**
+   * Reads a file of a skill, `SKILL.md` unless `file` is set, and verifies it. Other files are those of the version whose
+   * `SKILL.md` was read last by the same caller in the same thread.
+   * @throws McpRuntimeError kind `invalid-response` if the file is not the listed one, `denied` if the skill is blocked,
+   * `not-found` if the server does not have it
+   */
+  readSkill(selection: SkillSelection<Name>, options?: ToolsetCallOptions): Promise<McpSkillFile>;
+  /**
+   * Approves the current skills of the servers, for use with option `pin`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server could not be listed
+   */
+  approveSkills(options?: ApproveToolsOptions<Name>): Promise<void>;
   /**
    * The `instructions` of the connected servers that have any, for a system prompt. A server with an `identity` may
    * send other instructions to each caller: with `config`, those that it sent to this caller; without, those for

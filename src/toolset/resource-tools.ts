@@ -1,69 +1,23 @@
-import type { RequestOptions, ToolCall } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { McpResourceContent } from "../client/resource-client.js";
 import { ToolResult } from "../client/tool-result.js";
 import type { JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
 import { decodeText } from "../tools/content/langchain-block.js";
-import type { ServerTools } from "../tools/create-tools.js";
+import type { AddedTool } from "./added-tools.js";
 
 type ResourceReader = Pick<McpClient, "name" | "listResources" | "listResourceTemplates" | "readResource">;
 
-interface ResourceTool {
-  readonly info: McpToolInfo;
-  readonly run: (call: ToolCall, options: RequestOptions) => Promise<ToolResult>;
-}
-
-const READ_ONLY = { readOnlyHint: true, idempotentHint: true };
+export const READ_ONLY = { readOnlyHint: true, idempotentHint: true };
 const NO_SUCH_RESOURCE: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
 
-/**
- * Adds two tools with which a model lists and reads the server's resources. The same options (naming, rules,
- * limits) apply to them. A tool of the server with the same name takes precedence. `assertEnabled` throws while the
- * server must not be used.
- */
-export function withResourceTools(
-  serverTools: ServerTools,
-  reader: ResourceReader,
-  assertEnabled?: () => void,
-): ServerTools {
-  const existing = new Set(serverTools.tools.map(({ info }) => info.name));
-  const added = new Map(
-    [createListTool(reader), createReadTool(reader)]
-      .filter(({ info }) => !existing.has(info.name))
-      .map((tool) => [tool.info.name, tool]),
-  );
-  const { caller, lookup } = serverTools;
-  return {
-    ...serverTools,
-    tools: [...serverTools.tools, ...[...added.values()].map(({ info }) => ({ info }))],
-    caller: {
-      closed: caller.closed,
-      get output() {
-        return caller.output;
-      },
-      redact: (message) => caller.redact(message),
-      identityOf: (options) => caller.identityOf(options),
-      callTool: async (call, options) => {
-        const tool = added.get(call.name);
-        if (tool === undefined) return caller.callTool(call, options);
-        assertEnabled?.();
-        const { signal, timeoutMs, context } = options;
-        return tool.run(call, { signal, timeoutMs, context });
-      },
-    },
-    lookup: {
-      find: async (name, options) => {
-        const tool = added.get(name);
-        return tool === undefined ? lookup.find(name, options) : { state: "listed", info: tool.info };
-      },
-    },
-  };
+/** Creates two tools with which a model lists and reads the resources of a server. */
+export function createResourceTools(reader: ResourceReader): AddedTool[] {
+  return [createListTool(reader), createReadTool(reader)];
 }
 
-function createListTool(reader: ResourceReader): ResourceTool {
+function createListTool(reader: ResourceReader): AddedTool {
   const { name: server } = reader;
   return {
     info: {
@@ -101,7 +55,7 @@ function createListTool(reader: ResourceReader): ResourceTool {
   };
 }
 
-function createReadTool(reader: ResourceReader): ResourceTool {
+function createReadTool(reader: ResourceReader): AddedTool {
   const { name: server } = reader;
   return {
     info: {
@@ -128,7 +82,7 @@ function createReadTool(reader: ResourceReader): ResourceTool {
 }
 
 /** Text is returned as text, not as an embedded resource: options for embedded resources do not apply to it. */
-function toBlock(resource: McpResourceContent, isOnly: boolean): JsonObject {
+export function toBlock(resource: McpResourceContent, isOnly: boolean): JsonObject {
   const { uri, mimeType, text = decodeText(resource.blob, mimeType) } = resource;
   if (text === undefined) return { type: "resource", resource };
   return { type: "text", text: isOnly ? text : `${uri}:\n${text}` };

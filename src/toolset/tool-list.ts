@@ -20,7 +20,8 @@ import type { McpTool } from "../tools/mcp-tool.js";
 import { filterTools } from "../tools/tool-filter.js";
 import { describeValue } from "../json/describe-value.js";
 import { type CallerConfig, toCallerContext, type ToolsetCall } from "./mcp-toolset.js";
-import { withResourceTools } from "./resource-tools.js";
+import { isAddedTool } from "./added-tools.js";
+import { type AddedToolsOptions, ToolAdditions } from "./tool-additions.js";
 import { attachReader, createReadResultTool } from "./read-result-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import type { McpClient } from "../client/mcp-client.js";
@@ -47,8 +48,8 @@ interface ToolListDependencies {
     server: string,
     listed: readonly McpToolInfo[] | undefined,
   ) => ServerToolsInput | undefined;
-  /** Whether servers with resources get tools to list and read them. */
-  readonly resourceTools: boolean;
+  /** Whether servers with resources or skills get tools to list and read them. */
+  readonly addedTools: AddedToolsOptions;
 }
 
 /** A rebuild that took longer is followed by a pause, in which further changes are collected. */
@@ -67,8 +68,7 @@ export class ToolList {
   readonly #changes: TypedEmitter<{ toolsChanged: { readonly server: string } }>;
   /** The tools that belong to no server. First, so that no server can take their names. */
   readonly #ownTools: readonly ServerTools[];
-  /** The last known capability of each server, for the time when it has no session. */
-  readonly #resourceSupport = new WeakMap<ManagedServer, boolean>();
+  readonly #additions: ToolAdditions;
   #all: McpTool[] = [];
   /** Frozen, because all users of the toolset share it. */
   #visible: McpTool[] = freezeArray([]);
@@ -88,6 +88,7 @@ export class ToolList {
   constructor(deps: ToolListDependencies) {
     const { servers, create } = deps;
     this.#deps = deps;
+    this.#additions = new ToolAdditions(deps.addedTools);
     this.#changes = new TypedEmitter((error) => create.warn(`An event listener threw: ${String(error)}`));
     this.#createOptions = {
       ...create,
@@ -196,12 +197,12 @@ export class ToolList {
     if (this.#cancelPause !== undefined && server !== undefined) void this.update(server);
   }
 
-  /** Whether a change of the state of a server matters: it was disconnected or enabled, or has resources now. */
+  /** Whether a change of the state of a server matters: it was disconnected or enabled, or has resources or skills now. */
   #hasNewCondition(name: string): boolean {
     const server = this.#deps.servers.find(name);
     if (server === undefined) return this.#conditions.delete(name);
-    const hasResources = this.#deps.resourceTools && this.#hasResources(server);
-    const condition = `${server.isDisconnected} ${hasResources}`;
+    const { resources, skills } = this.#additions.for(server);
+    const condition = `${server.isDisconnected} ${resources} ${skills}`;
     if (this.#conditions.get(name) === condition) return false;
     this.#conditions.set(name, condition);
     return true;
@@ -350,15 +351,7 @@ export class ToolList {
     const { client, catalog } = server;
     if (input === undefined) return [];
     const serverTools = withServerRules({ ...input, client, lookup: catalog, caller: server });
-    if (!this.#deps.resourceTools || !this.#hasResources(server)) return [serverTools];
-    return [withResourceTools(serverTools, client, () => server.assertEnabled())];
-  }
-
-  #hasResources(server: ManagedServer): boolean {
-    const { capabilities } = server.client;
-    if (capabilities !== undefined)
-      this.#resourceSupport.set(server, capabilities["resources"] !== undefined);
-    return this.#resourceSupport.get(server) ?? false;
+    return [this.#additions.addTo(serverTools, server)];
   }
 }
 
@@ -419,10 +412,10 @@ function freezeArray(tools: McpTool[]): McpTool[] {
 
 function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTool[] {
   const servers = new Map(enabled.map((server) => [server.name, server]));
-  return tools.filter(({ listed }) => {
-    if (listed.server === TOOLSET_SERVER) return true;
-    const server = servers.get(listed.server);
-    return server !== undefined && server.pins?.isBlocked(listed.info.name) !== true;
+  return tools.filter(({ listed: { server: name, info } }) => {
+    if (name === TOOLSET_SERVER) return true;
+    const server = servers.get(name);
+    return server !== undefined && (isAddedTool(info) || server.pins?.isBlocked(info.name) !== true);
   });
 }
 

@@ -60,6 +60,13 @@ const FACTORY_FIELDS = {
    * @default false
    */
   resourceTools: option.boolean,
+  /**
+   * Whether to add the tools `list_skills` and `read_skill` for each server that has skills, once it is connected.
+   * `createMcpToolsForServer` adds them immediately. Skills are instructions that the server has written: see
+   * `requireApproval` in the rules of tools and the option `pin`.
+   * @default false
+   */
+  skillTools: option.boolean,
   /** Receives warnings. @default a logger that writes to the console */
   logger: option.logger,
 };
@@ -167,6 +174,9 @@ export function resolveFactoryOptions<Options extends FactoryOptions & CatalogOp
     create,
     manager,
     catalog: resolveCatalogOptions(parsed, warn),
-    resourceTools: parsed.resourceTools ?? TOOL_DEFAULTS.resourceTools,
+    addedTools: {
+      resources: parsed.resourceTools ?? TOOL_DEFAULTS.resourceTools,
+      skills: parsed.skillTools ?? TOOL_DEFAULTS.skillTools,
+    },
   };
 }

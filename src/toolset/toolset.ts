@@ -14,6 +14,7 @@ import { type DependentCall, runCalls } from "../client/call-plan.js";
 import { CLIENT_EVENTS } from "../client/client-events.js";
 import type { CloseOptions } from "../client/client-lifecycle.js";
 import type { ServerMetrics, ServerTotals } from "../client/mcp-client.js";
+import type { McpSkillFile } from "../client/skills/skill-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
 import { compareTools, createUnreachableDrift, type ServerDrift } from "../catalog/drift.js";
@@ -42,6 +43,8 @@ import {
   type ToolsetEvents,
   type ToolsetPromptCall,
   type ResourceSelection,
+  type SkillSelection,
+  type ToolsetSkill,
   belongsTo,
   toCallerContext,
 } from "./mcp-toolset.js";
@@ -153,18 +156,27 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   async approveTools(options: ApproveToolsOptions<Name> = {}): Promise<void> {
-    const subject = "The call to approveTools";
-    const { servers, config = {} } = assertOptions(options, APPROVE_OPTIONS, { subject });
-    assertOptionalArray(servers, { subject, path: "servers" });
-    for (const server of servers ?? []) this.#serverSet.get(server);
-    const caller = { context: toCallerContext(config) };
-    const selected = this.#serverSet.enabled.filter(({ name }) => servers?.includes(name as Name) ?? true);
+    const { selected, caller } = this.#toApproval("approveTools", options);
     await Promise.all(
       selected.map(async ({ name, catalog, pins }) => {
         await pins?.approve(await catalog.refresh(caller));
         await this.#tools.update(name);
       }),
     );
+  }
+
+  async approveSkills(options: ApproveToolsOptions<Name> = {}): Promise<void> {
+    const { selected, caller } = this.#toApproval("approveSkills", options);
+    await Promise.all(selected.map(({ skills }) => skills.approve(caller)));
+  }
+
+  #toApproval(method: string, options: ApproveToolsOptions<Name>) {
+    const subject = `The call to ${method}`;
+    const { servers, config = {} } = assertOptions(options, APPROVE_OPTIONS, { subject });
+    assertOptionalArray(servers, { subject, path: "servers" });
+    for (const server of servers ?? []) this.#serverSet.get(server);
+    const selected = this.#serverSet.enabled.filter(({ name }) => servers?.includes(name as Name) ?? true);
+    return { selected, caller: { context: toCallerContext(config) } };
   }
 
   async callTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<ToolResult> {
@@ -240,6 +252,28 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     return toMessages(prompt);
   }
 
+  async listSkills(
+    selection: { readonly server?: Name | undefined } = {},
+    options: ToolsetCallOptions = {},
+  ): Promise<ToolsetSkill<Name>[]> {
+    const subject = "The call to listSkills";
+    const { server } = assertOptions(selection, LIST_SKILLS_KEYS, { subject });
+    const { config, ...request } = toRunOptions("listSkills", options);
+    const caller = { ...request, context: toCallerContext(config) };
+    const servers = server === undefined ? this.#serverSet.enabled : [this.#serverSet.get(server)];
+    const listing = servers.map(async ({ name, skills }) =>
+      (await skills.list(caller)).map((skill) => ({ ...skill, server: name as Name })),
+    );
+    return unwrapServers(await Promise.allSettled(listing)).flat();
+  }
+
+  async readSkill(selection: SkillSelection<Name>, options: ToolsetCallOptions = {}): Promise<McpSkillFile> {
+    const { server, caller } = this.#toServerCall("readSkill", selection?.server, options);
+    const subject = "The call to readSkill";
+    const { skill, file } = assertOptions(selection, SKILL_KEYS, { subject });
+    return server.skills.read(skill, { ...caller, file });
+  }
+
   instructions(config?: CallerConfig): Readonly<Partial<Record<Name, string>>> {
     const caller = config === undefined ? {} : { context: toCallerContext(config) };
     const entries = this.#serverSet.enabled.flatMap(({ name, client }) => {
@@ -308,7 +342,11 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     const managed = this.#serverSet.get(server);
     const { config, ...request } = toRunOptions(method, options);
     managed.assertEnabled();
-    return { client: managed.client, caller: { ...request, context: toCallerContext(config) } };
+    return {
+      server: managed,
+      client: managed.client,
+      caller: { ...request, context: toCallerContext(config) },
+    };
   }
 
   get #serverSet(): ServerSet {
@@ -344,6 +382,8 @@ const CALL_MANY_OPTIONS = optionKeys<ToolsetCallOptions & Pick<CallToolsOptions,
   concurrency: true,
 });
 const SELECTION_KEYS = optionKeys<ResourceSelection>({ server: true, uris: true });
+const LIST_SKILLS_KEYS = optionKeys<Pick<SkillSelection, "server">>({ server: true });
+const SKILL_KEYS = optionKeys<SkillSelection>({ server: true, skill: true, file: true });
 const TOKEN_COST_OPTIONS = optionKeys<TokenCostOptions>({ countTokens: true });
 const APPROVE_OPTIONS = optionKeys<ApproveToolsOptions>({ servers: true, config: true });
 

@@ -1,4 +1,5 @@
 import { isOfferedToModels, type McpToolInfo } from "../../config/list-items.js";
+import type { McpSkillInfo } from "../../client/skills/skill-info.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
 import { type TokenCosts, type ToolDefinition, toTokenCosts } from "../../tool-search/estimate-tokens.js";
@@ -123,6 +124,11 @@ export function toolToJson(tool: McpToolInfo, redactor: Redactor): JsonObject {
   const { name, title, description, inputSchema, outputSchema, annotations, icons, meta: _meta } = tool;
   const json = { name, title, description, inputSchema, outputSchema, annotations, icons, _meta };
   return redactStrings(json, redactor) as JsonObject;
+}
+
+/** Converts a skill to its JSON output, with secrets of the server definition redacted. */
+export function skillToJson({ meta: _meta, ...skill }: McpSkillInfo, redactor: Redactor): JsonObject {
+  return redactStrings({ ...skill, _meta }, redactor) as JsonObject;
 }
 
 /** Changes only strings that contain a secret: the others are compared with the server later. */

@@ -22,7 +22,7 @@ const MAX_FRONTMATTER_CHARS = 65_536;
 /**
  * Splits a `SKILL.md` and parses its YAML frontmatter: block mappings and sequences, plain, quoted and block scalars, flow
  * collections on one line, and comments, with the types of YAML 1.2. Throws for all other YAML, such as anchors and tags:
- * what other parsers may read differently must not pass a comparison.
+ * what other parsers may read differently must not pass a comparison. Messages do not quote the file: models see them.
  */
 export function parseSkillDocument(markdown: string): SkillDocument {
   const text = markdown.replace(/^\ufeff/, "").replaceAll("\r\n", "\n");
@@ -89,7 +89,7 @@ class YamlReader {
       const pair = splitPair(line.text);
       if (pair === undefined) throw new Error('expected "key: value"');
       const [key, rest] = pair;
-      if (Object.hasOwn(mapping, key)) throw new Error(`the key "${key}" is repeated`);
+      if (Object.hasOwn(mapping, key)) throw new Error("a key is repeated");
       this.#position += 1;
       // The lines after a value that starts here belong to it, even if they look like comments.
       const next = rest === "" ? this.#peek() : undefined;
@@ -148,7 +148,8 @@ class YamlReader {
 
   /** Joins the lines of a plain scalar: a line break becomes a space, and blank lines become line breaks. */
   #readPlain(first: string, indent: number): string {
-    if (/^[&*!%@`,\]}]|^[-?:](?:[ \t]|$)/.test(first)) throw new Error(`unsupported value ${first[0]}`);
+    if (/^[&*!%@`,\]}]|^[-?:](?:[ \t]|$)/.test(first))
+      throw new Error("unsupported value, such as an anchor, an alias or a tag");
     let part = stripComment(first);
     let value = part;
     let isEnded = part !== first;
@@ -173,7 +174,7 @@ class YamlReader {
 
   #readBlockScalar(header: string, indent: number): string {
     const style = trimBlanks(stripComment(header));
-    if (!/^[|>]-?$/.test(style)) throw new Error(`unsupported block scalar ${style.slice(0, 10)}`);
+    if (!/^[|>]-?$/.test(style)) throw new Error("unsupported block scalar");
     const lines: string[] = [];
     let blockIndent: number | undefined;
     let blanks = 0;

@@ -229,9 +229,11 @@ function findListed(
   return files.find((listed) => listed.path === file) ?? files.find((listed) => listed.path === path);
 }
 
+/** The fields that differ. Models see them, so a field with an unusual name is not named. */
 function findDifferences(listed: JsonObject, received: JsonObject): string[] {
   const keys = new Set([...Object.keys(listed), ...Object.keys(received)]);
-  return [...keys].filter((key) => !isDeepStrictEqual(listed[key], received[key]));
+  const different = [...keys].filter((key) => !isDeepStrictEqual(listed[key], received[key]));
+  return different.map((key) => (/^[\w-]{1,40}$/.test(key) ? key : "another field"));
 }
 
 function toDigest(bytes: Buffer): string {

@@ -32,7 +32,7 @@ function readFlowCollection(text: string, start: number, depth: number): FlowVal
     position = skipBlanks(text, item.end);
     if (!isSequence) {
       const key = toKey(item.value);
-      if (Object.hasOwn(mapping, key)) throw new Error(`the key "${key}" is repeated`);
+      if (Object.hasOwn(mapping, key)) throw new Error("a key is repeated");
       if (text[position] !== ":") throw new Error('expected "key: value" in a flow mapping');
       item = readFlowValue(text, skipBlanks(text, position + 1), depth + 1);
       position = skipBlanks(text, item.end);
@@ -48,7 +48,7 @@ function readFlowCollection(text: string, start: number, depth: number): FlowVal
 /** Returns a key, which is not allowed to be anything but a string. */
 export function toKey(value: unknown): string {
   if (typeof value === "string" && value !== "__proto__") return value;
-  throw new Error(`unsupported key ${String(value)}`);
+  throw new Error("unsupported key");
 }
 
 /** A plain scalar in a flow collection ends at an indicator, at `: `, and at a comment. */
@@ -110,7 +110,7 @@ function readQuoted(text: string, start: number): FlowValue {
 
 function unescape(character: string): string {
   const value = ESCAPES[character];
-  if (value === undefined) throw new Error(`unknown escape \\${character}`);
+  if (value === undefined) throw new Error("unknown escape");
   return value;
 }
 
@@ -135,7 +135,7 @@ export function resolveScalar(text: string): unknown {
   const base = INTEGER_BASES.find(([pattern]) => pattern.test(text))?.[1];
   if (base === undefined && !NUMBER.test(text) && !/^[-+]?\.(?:inf|nan)$/i.test(text)) return text;
   const value = base === undefined ? Number(text) : Number.parseInt(text.slice(2), base);
-  if (!Number.isFinite(value)) throw new Error(`${text} is not a JSON number`);
+  if (!Number.isFinite(value)) throw new Error("a number that JSON does not have");
   return value;
 }
 

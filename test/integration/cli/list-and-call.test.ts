@@ -7,6 +7,7 @@ import { textWidth } from "../../../src/cli/text-format.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, deferred } from "../../fixtures/clients.js";
 import { cli, createFakeTerminal, createProject, runOn } from "../../fixtures/fake-terminal.js";
+import { startSkillServer } from "../../fixtures/skill-server.js";
 import { quickServer } from "../../fixtures/stdio-servers.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
@@ -37,6 +38,23 @@ describe("list", () => {
       ].join("\n"),
     );
     expect(server.openSessions).toEqual([]);
+  });
+
+  it("prints the skills of a server below its tools", async () => {
+    await using server = await startSkillServer("SDK 2, 2026-07-28");
+    using folder = createProject({ docs: { url: server.url } });
+    const { code, stdout, stderr } = await cli(folder, "list");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain("    skill refunds  Refund an order, step by step.\n");
+    expect(stdout).toContain("    skill pdf-processing  Fill PDF forms.\n");
+    const { stdout: json } = await cli(folder, "list", "--json");
+    const { servers } = JSON.parse(json) as { servers: { skills: { uri: string; files: unknown[] }[] }[] };
+    const skills = servers[0]?.skills.map(({ uri, files }) => [uri, files.length]);
+    expect(skills).toEqual([
+      ["skill://acme/refunds/SKILL.md", 1],
+      ["skill://pdf-processing/SKILL.md", 3],
+    ]);
+    expect(server.reads).toEqual([]);
   });
 
   it("a failed server does not affect the others: its error and a hint are printed, exit code 1", async () => {
@@ -79,6 +97,7 @@ describe("list", () => {
           latencyMs: expect.any(Number),
           serverInfo: { name: "mcp-test-server", version: "1.0.0" },
           protocolVersion: "2025-11-25",
+          skills: [],
           tools: [{ name: "forecast", description: FORECAST.description, inputSchema: FORECAST.inputSchema }],
         },
       ],

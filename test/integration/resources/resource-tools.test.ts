@@ -189,6 +189,14 @@ describe("tools for resources", () => {
     expect(await findTool(mcp.tools, "docs__read_resource")?.invoke({})).toBe("server tool");
   });
 
+  it('are offered with pin: "block", because no server has defined them', async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    const options = { resourceTools: true, pin: "block" } as const;
+    await using mcp = await createMcpTools({ docs: { url: server.url } }, options);
+    expect(namesOf(mcp.tools)).toEqual(["docs__echo", "docs__list_resources", "docs__read_resource"]);
+    expect(await findTool(mcp.tools, "docs__read_resource")?.invoke({ uri: README.uri })).toBe("# Read me");
+  });
+
   it("survive a restart of the server", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
     await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
