@@ -1,6 +1,7 @@
 export type {
   CallerContext,
   CallInput,
+  TaskAction,
   CallOutcome,
   CallToolOptions,
   CallToolsOptions,
@@ -201,6 +202,7 @@ export type {
   SkillSelection,
 } from "./toolset/mcp-toolset.js";
 export type { InputResponse, InputRequest, InputRequests } from "./tools/elicitation/interrupt-for-input.js";
+export type { TaskPause, TaskResponse } from "./tools/elicitation/task-pause.js";
 export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
 export type { LargeResultOptions } from "./tools/large-results/result-keeper.js";
 export type { ToolRunConfig } from "./tools/tool-run.js";

@@ -54,7 +54,19 @@ export interface CallInput {
   readonly requestState?: string | undefined;
   /** `inputRequired.taskId`: the call goes on with this task, and no other one is created. */
   readonly taskId?: string | undefined;
+  /**
+   * Returns a task that has not ended as `inputRequired.task`, and cancels it only if asked to: "check" requests its
+   * status once, "wait" waits up to `timeouts.taskMs`, "cancel" cancels it. Without `taskId`, the task that the call
+   * creates is returned at once.
+   * @default the call waits for its task, and cancels it if the wait ends earlier
+   */
+  readonly task?: TaskAction | undefined;
 }
+
+/** What to do with a task that was returned before its end. */
+export type TaskAction = "check" | "wait" | "cancel";
+
+export const TASK_ACTIONS: readonly TaskAction[] = ["check", "wait", "cancel"];
 
 /** Options of one tool call. */
 export interface CallToolOptions<Output = unknown> extends RequestOptions {
@@ -218,6 +230,8 @@ function validateCallOptions(options: CallToolOptions): ConfigIssue[] {
     addIssue("idempotent", "true or false", idempotent);
   if (task !== undefined && typeof task !== "boolean") addIssue("task", "true or false", task);
   if (input !== undefined && !isObject(input)) addIssue("input", "an object", input);
+  else if (input?.task !== undefined && !TASK_ACTIONS.includes(input.task))
+    addIssue("input.task", TASK_ACTIONS.join(", "), input.task);
   if (meta !== undefined && !isObject(meta)) addIssue("meta", "an object", meta);
   if (secrets !== undefined && !isStringArray(secrets)) addIssue("secrets", "an array of strings", secrets);
   if (headers === undefined) return issues;

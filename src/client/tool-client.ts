@@ -19,7 +19,7 @@ import {
 } from "./call-options.js";
 import { type DependentCall, runCalls } from "./call-plan.js";
 import type { InternalRequestOptions, RequestRunner } from "./request-runner.js";
-import { getCreatedTask, parseTask } from "./tasks/mcp-task.js";
+import { getCreatedTask, parseTask, PausedTask } from "./tasks/mcp-task.js";
 import type { TaskClient } from "./tasks/task-client.js";
 import { toValidatedResult, type ToolResult, toToolResult } from "./tool-result.js";
 
@@ -78,8 +78,8 @@ export class ToolClient {
     if (input?.taskId === undefined) {
       ({ result, attempts } = await runner.request("tools/call", params, details));
       const created = getCreatedTask(result);
-      if (created !== undefined) result = await this.#finishTask(created, details);
-    } else result = await this.#resumeTask(input.taskId, input.responses, details);
+      if (created !== undefined) result = await this.#finishTask(created, input?.task, details);
+    } else result = await this.#resumeTask({ ...input, taskId: input.taskId }, details);
     const source = { server, tool, attempts };
     if (output === undefined) return { result: toToolResult(result, source), attempts };
     return { result: await toValidatedResult(result, source, output), attempts };
@@ -93,16 +93,27 @@ export class ToolClient {
     }
   }
 
-  #finishTask(created: JsonObject, details: CallDetails): Promise<JsonObject> {
+  async #finishTask(
+    created: JsonObject,
+    action: CallInput["task"],
+    details: CallDetails,
+  ): Promise<JsonObject> {
     const { tasks } = this.#deps;
     const task = parseTask(created, this.#deps);
+    if (action !== undefined) return new PausedTask(task).toResult();
     const { tool, deferInput = false } = details;
     return tasks.finishCall({ taskId: task.taskId, tool, created: task, deferInput }, details);
   }
 
-  #resumeTask(taskId: string, responses: CallInput["responses"], details: CallDetails): Promise<JsonObject> {
-    const { tool } = details;
-    return this.#deps.tasks.finishCall({ taskId, tool, responses, deferInput: true }, details);
+  #resumeTask(
+    { taskId, responses, task: action }: CallInput & { readonly taskId: string },
+    details: CallDetails,
+  ): Promise<JsonObject> {
+    const { tasks } = this.#deps;
+    const awaited = { taskId, tool: details.tool, responses, deferInput: true };
+    return action === undefined
+      ? tasks.finishCall(awaited, details)
+      : tasks.continueCall(awaited, action, details);
   }
 
   /** Returns the failure of a call as a value. Other errors, such as the abort reason of the caller, are thrown. */

@@ -1,5 +1,6 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
+import { type McpTask, PausedTask } from "./tasks/mcp-task.js";
 
 /** A content block: `text`, `image`, `audio`, `resource`, `resource_link`, or a type of a later specification. */
 export type ContentBlock = JsonObject & {
@@ -90,16 +91,23 @@ export interface InputRequired {
   readonly requestState: string | undefined;
   /** Set if the input is for a task that is already running. */
   readonly taskId?: string | undefined;
+  /** Set if the task has not ended and needs no input: the caller decides when to go on (`input.task`). */
+  readonly task?: McpTask | undefined;
+  /** Why the status of `task` could not be requested. */
+  readonly error?: string | undefined;
 }
 
 function toInputRequired(result: JsonObject): InputRequired | undefined {
-  const { resultType, inputRequests, inputResponses = {}, requestState, taskId } = result;
+  const { resultType, inputRequests, inputResponses = {}, requestState, taskId, pausedTask } = result;
   if (resultType !== "input_required" || !isPlainObject(inputRequests)) return undefined;
   return {
     requests: inputRequests as InputRequired["requests"],
     responses: inputResponses as JsonObject,
     requestState: typeof requestState === "string" ? requestState : undefined,
     ...(typeof taskId === "string" ? { taskId } : {}),
+    ...(pausedTask instanceof PausedTask
+      ? omitUndefined({ task: pausedTask.task, error: pausedTask.error })
+      : {}),
   };
 }
 

@@ -38,6 +38,22 @@ export interface ToolRule {
     | "unless-read-only"
     | ((args: JsonObject, context: CallContext) => boolean | Promise<boolean>);
   /**
+   * The call is made once, whatever happens to the process: that it is sent, and the task that the server creates for it,
+   * are saved in the checkpoint, the graph is interrupted, and any process that resumes it goes on with the same task. Calls
+   * outside of a graph with a checkpointer fail. A function decides by the arguments and the caller, like that of
+   * `requireApproval`; it has to return the same for the same call.
+   *
+   * @default false
+   */
+  readonly durable?: boolean | ((args: JsonObject, context: CallContext) => boolean | Promise<boolean>);
+  /**
+   * Calls the tool as a task if it can be called with or without one (`execution.taskSupport: "optional"` of servers of
+   * 2025-11-25).
+   *
+   * @default true for durable calls, otherwise false
+   */
+  readonly task?: boolean;
+  /**
    * The timeout of one call, in milliseconds.
    *
    * @default the timeouts of the server
@@ -109,6 +125,11 @@ const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>({
     'true, false, "unless-read-only" or a function',
     (value) => typeof value === "boolean" || typeof value === "function" || value === "unless-read-only",
   ),
+  durable: option.opaque<NonNullable<ToolRule["durable"]>>(
+    "true, false or a function",
+    (value) => typeof value === "boolean" || typeof value === "function",
+  ),
+  task: z.boolean(),
   timeoutMs: z.number().nonnegative(),
   args: z.record(z.string(), z.unknown()),
   description: z.string(),

@@ -1,12 +1,29 @@
+import { randomUUID } from "node:crypto";
 import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
+import type { CancelScope } from "../async/cancel-scope.js";
+import { delay, systemClock } from "../async/clock.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /** The part of LangGraph's checkpointer that is needed: a task's interrupts are pending writes of its checkpoint. */
 interface Checkpointer {
-  getTuple(config: JsonObject): Promise<{ pendingWrites?: [string, string, unknown][] } | undefined>;
+  getTuple(config: JsonObject): Promise<SavedCheckpoint | undefined>;
+  putWrites(config: JsonObject, writes: [string, unknown][], taskId: string): Promise<void>;
 }
 
+interface SavedCheckpoint {
+  readonly pendingWrites?: [string, string, unknown][];
+  readonly parentConfig?: JsonObject;
+  readonly checkpoint?: { readonly channel_values?: JsonObject };
+  readonly metadata?: { readonly source?: unknown };
+}
+
+/** The channel of our own writes. */
+const RECORD = "__mcp_record__";
+/** How many checkpoints a message is followed back: `updateState` adds one each time. */
+const MAX_ANCESTORS = 100;
+const MAX_SAVE_MS = 10_000;
+const FIRST_SAVE_CHECK_MS = 10;
 const INTERRUPT = "__interrupt__";
 const CHECKPOINTER = "__pregel_checkpointer";
 const SEPARATOR = "|";
@@ -16,6 +33,8 @@ export const MAX_INTERRUPTS = 1_000;
 /** The LangGraph task that a config belongs to. Reads only the config, so that LangGraph need not be loaded. */
 export class GraphTask {
   readonly #config: RunnableConfig;
+  /** Where records are saved: with the first checkpoint that has the message, which all runs share, and with this one. */
+  #recordConfigs: readonly JsonObject[] = [];
 
   constructor(config: RunnableConfig) {
     this.#config = config;
@@ -61,13 +80,74 @@ export class GraphTask {
 
   /** Reads the value of the task's last interrupt from the checkpoint; it may be from another process. */
   async lastQuestion(): Promise<unknown> {
-    const { thread_id, checkpoint_map: checkpoints, __pregel_task_id: task } = this.#configurable;
-    const checkpoint_id = isPlainObject(checkpoints) ? checkpoints[this.#namespace] : undefined;
-    const configurable = { thread_id, checkpoint_ns: this.#namespace, checkpoint_id };
-    const saved = await this.#checkpointer?.getTuple({ configurable });
+    const { __pregel_task_id: task } = this.#configurable;
+    const saved = await this.#checkpointer?.getTuple(this.#checkpointConfig);
     const write = saved?.pendingWrites?.findLast(([id, channel]) => id === task && channel === INTERRUPT);
     const interrupts = [write?.[2]].flat();
     return Reflect.get(Object(interrupts.at(-1)), "value");
+  }
+
+  /**
+   * Saves a value with the checkpoint at once, and not when the task ends. It has a task id of its own, so that LangGraph
+   * does not take it for an output of the task. Call `findRecords` first.
+   */
+  async saveRecord(value: unknown): Promise<void> {
+    for (const config of this.#recordConfigs)
+      await this.#checkpointer?.putWrites(config, [[RECORD, value]], randomUUID());
+  }
+
+  /** Returns what all runs have saved about the message. Call `findRecords` first. */
+  async readRecords(): Promise<unknown[]> {
+    const [config = {}] = this.#recordConfigs;
+    return toRecords(await this.#checkpointer?.getTuple(config));
+  }
+
+  /**
+   * Returns what was saved with this checkpoint and with the earlier ones that have the message: `updateState`, time
+   * travel and two resumes at once create other checkpoints after that of the message. Waits until the checkpoint is
+   * saved, which LangGraph does not.
+   *
+   * @returns `undefined` if it is not saved while the task runs (durability "exit")
+   */
+  async findRecords(
+    messageId: string | undefined,
+    cancellation: CancelScope,
+  ): Promise<unknown[] | undefined> {
+    let saved = await this.#waitForCheckpoint(cancellation);
+    if (saved === undefined) return undefined;
+    const records = toRecords(saved);
+    let origin: JsonObject | undefined;
+    for (let count = 0; count < MAX_ANCESTORS && saved.parentConfig !== undefined; count += 1) {
+      const { parentConfig }: SavedCheckpoint = saved;
+      const parent: SavedCheckpoint | undefined = await this.#checkpointer?.getTuple(parentConfig);
+      if (parent === undefined || !mayHaveMessage(parent, messageId)) break;
+      records.push(...toRecords(parent));
+      origin = parentConfig;
+      saved = parent;
+    }
+    this.#recordConfigs = [...(origin === undefined ? [] : [origin]), this.#checkpointConfig];
+    return records;
+  }
+
+  async #waitForCheckpoint(cancellation: CancelScope): Promise<SavedCheckpoint | undefined> {
+    const deadline = systemClock.now() + MAX_SAVE_MS;
+    for (let ms = FIRST_SAVE_CHECK_MS; ; ms *= 2) {
+      const saved = await this.#checkpointer?.getTuple(this.#checkpointConfig);
+      if (saved !== undefined || this.#savesOnExit || systemClock.now() + ms > deadline) return saved;
+      await delay(ms, systemClock, cancellation);
+    }
+  }
+
+  /** Whether LangGraph saves nothing before the run ends. */
+  get #savesOnExit(): boolean {
+    const durability: unknown = Reflect.get(this.#config, "durability");
+    return (durability ?? this.#configurable["__pregel_durability"]) === "exit";
+  }
+
+  get #checkpointConfig(): JsonObject {
+    const { thread_id, checkpoint_map: checkpoints } = this.#configurable;
+    const checkpoint_id = isPlainObject(checkpoints) ? checkpoints[this.#namespace] : undefined;
+    return { configurable: { thread_id, checkpoint_ns: this.#namespace, checkpoint_id } };
   }
 
   get #configurable(): JsonObject {
@@ -87,6 +167,19 @@ export class GraphTask {
       ? taskNamespace.split(SEPARATOR).slice(0, -1).join(SEPARATOR)
       : "";
   }
+}
+
+function toRecords(saved: SavedCheckpoint | undefined): unknown[] {
+  return (saved?.pendingWrites ?? []).flatMap(([, channel, value]) => (channel === RECORD ? [value] : []));
+}
+
+/** A checkpoint need not contain its messages (delta channels): then they are those of the last input. */
+function mayHaveMessage({ checkpoint, metadata }: SavedCheckpoint, messageId: string | undefined): boolean {
+  const messages = Object.values(checkpoint?.channel_values ?? {})
+    .flat()
+    .filter((value) => isBaseMessage(value));
+  if (messages.length === 0) return metadata?.source !== "input";
+  return messageId !== undefined && messages.some(({ id }) => id === messageId);
 }
 
 interface PendingCalls {

@@ -71,7 +71,8 @@ function needsApproval(run: ToolRun, args: JsonObject): boolean | Promise<boolea
   return isRequired || functions.length === 0 ? isRequired : requireAny(functions, run, args);
 }
 
-async function requireAny(
+/** Whether one of the functions of a rule returns anything but `false`, or throws. */
+export async function requireAny(
   conditions: readonly Extract<ApprovalCondition, (...args: never) => unknown>[],
   { context, cancellation }: ToolRun,
   args: JsonObject,

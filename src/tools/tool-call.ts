@@ -1,11 +1,19 @@
 import { classifyFailure } from "../errors/failure-kinds.js";
 import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
 import { ToolResult } from "../client/tool-result.js";
+import type { ToolRule } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { collectTexts } from "./argument-injector.js";
-import { parseAfterCallResult, runHook, toCallPreview, toModelVisibleArgs } from "./prepare-call.js";
+import { DurableCall, notDurableError } from "./durable-call.js";
+import {
+  parseAfterCallResult,
+  requireAny,
+  runHook,
+  toCallPreview,
+  toModelVisibleArgs,
+} from "./prepare-call.js";
 import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
 import type { BeforeToolCallInput } from "./tool-options.js";
 import type { InputSource, PreparedCall, ToolCaller, ToolRun, ToolRuntime } from "./tool-run.js";
@@ -60,9 +68,45 @@ function send(run: ToolRun, prepared: PreparedCall, meta: JsonObject | undefined
   const { context, runtime, interceptor } = run;
   const call: ToolCall = { name: context.tool, args: prepared.args, id: context.toolCallId };
   const options = toCallOptions(run, prepared, meta);
+  const { durable = false } = runtime.rule;
+  if (durable !== false) return sendDurably(run, { call, options }, durable);
   const inputs = interceptor.openInput(run);
-  if (inputs !== undefined) return sendWithInput(runtime, inputs, { call, options });
+  if (inputs !== undefined) return sendWithInput(runtime.caller, inputs, { call, options });
   return runtime.caller.callTool(call, options);
+}
+
+interface CallToSend {
+  readonly call: ToolCall;
+  readonly options: CallToolOptions;
+}
+
+async function sendDurably(
+  run: ToolRun,
+  { call, options }: CallToSend,
+  durable: NonNullable<ToolRule["durable"]>,
+): Promise<ToolResult> {
+  const { runtime, interceptor } = run;
+  const inputs = interceptor.openInput(run);
+  const isDurable = typeof durable !== "function" || (await requireAny([durable], run, call.args ?? {}));
+  if (!isDurable)
+    return inputs === undefined
+      ? runtime.caller.callTool(call, options)
+      : sendWithInput(runtime.caller, inputs, { call, options });
+  if (inputs === undefined) throw notDurableError(run);
+  const durableCall = await DurableCall.open(run);
+  const { rule, schema } = runtime;
+  const isOptional = schema.info.execution?.taskSupport === "optional" && rule.task !== false;
+  const task = options.task === true || isOptional;
+  try {
+    return await sendWithInput(durableCall, inputs, {
+      call,
+      options: { ...options, idempotent: false, task },
+    });
+  } catch (error) {
+    // The task was cancelled, and not the run: the graph goes on, like after a rejection.
+    if (error instanceof McpRuntimeError && error.kind === "cancelled") run.isRejected = true;
+    throw error;
+  }
 }
 
 interface ApprovedSend {
@@ -123,9 +167,9 @@ function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: Appro
 
 /** Sends the call again with the input that its server requests, until it returns a result. */
 async function sendWithInput(
-  { caller }: ToolRuntime,
+  caller: Pick<ToolCaller, "callTool">,
   inputs: InputSource,
-  { call, options }: { readonly call: ToolCall; readonly options: CallToolOptions },
+  { call, options }: CallToSend,
 ): Promise<ToolResult> {
   let input: CallInput | undefined = await inputs.first();
   for (;;) {
@@ -143,6 +187,7 @@ function toCallOptions(
 ): CallToolOptions {
   const { rule } = runtime;
   const { injector, isIdempotent, info } = runtime.schema;
+  const taskSupport = info.execution?.taskSupport;
   return {
     signal: context.signal,
     timeoutMs: minTimeout(
@@ -153,7 +198,7 @@ function toCallOptions(
     meta,
     headers,
     idempotent: isIdempotent,
-    task: info.execution?.taskSupport === "required",
+    task: taskSupport === "required" || (taskSupport === "optional" && rule.task === true),
     loggableArgs: () => toModelVisibleArgs(runtime, args),
     secrets: injector.isEmpty && rule.args === undefined ? undefined : collectCallSecrets(runtime, args),
     onProgress: progress === undefined ? undefined : (update) => progress.report(update),

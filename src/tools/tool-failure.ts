@@ -36,10 +36,12 @@ export function deniedError(runtime: ToolRuntime, reason: string, cause?: unknow
  * Returns the failure if it may be reported to a model. Throws everything else: the caller's own cancellation,
  * LangGraph's interrupts and commands, and failures that only the application can act on.
  */
-export function toModelFailure(error: unknown, { runtime, context: { signal } }: ToolRun): McpRuntimeError {
+export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
+  const { runtime, context } = run;
+  const { signal } = context;
   if (isGraphBubbleUp(error)) throw error;
   if (error instanceof McpRuntimeError) {
-    if (ALWAYS_THROWN.has(error.kind)) throw error;
+    if (ALWAYS_THROWN.has(error.kind) && !run.isRejected) throw error;
     return error;
   }
   if (signal?.aborted === true) {
@@ -81,9 +83,10 @@ interface FailureText {
 
 const TRY_OTHERWISE = "Try another way, or tell the user.";
 const TRY_LATER = "Try again later, or continue without it and say so.";
+const NOT_AGAIN = "Do not call it again unless you are asked to.";
 const REPORT_TO_USER = "Calling it again will not help. Tell the user.";
 
-/** Kinds that are always thrown have no entry: no model reads them. */
+/** Kinds that are always thrown have no entry: no model reads them. Only the cancellation of a task is not thrown. */
 const FAILURE_TEXTS: Partial<Record<FailureKind, FailureText>> = {
   "session-lost": {
     summary: "The server keeps losing the session. The tool was not run.",
@@ -111,7 +114,8 @@ const FAILURE_TEXTS: Partial<Record<FailureKind, FailureText>> = {
     summary: "The server failed repeatedly and is not called for a while. The tool was not run.",
     advice: TRY_LATER,
   },
-  denied: { summary: "The call was denied.", advice: "Do not call it again unless you are asked to." },
+  denied: { summary: "The call was denied.", advice: NOT_AGAIN },
+  cancelled: { summary: "Its task was cancelled.", advice: NOT_AGAIN },
 };
 
 const INVALID_PARAMS = -32_602;

@@ -134,7 +134,7 @@ export class ToolRun {
   readonly cancellation: CancelScope;
   /** A message for the model, set when a reviewer has edited the call or its arguments were converted. */
   notice: string | undefined;
-  /** Whether a reviewer has rejected the call. */
+  /** Whether a reviewer has rejected the call, or its task was cancelled: the failure is reported to the model. */
   isRejected = false;
 
   constructor(runtime: ToolRuntime, call: Pick<ToolRun, "args" | "context" | "interceptor" | "progress">) {

@@ -25,6 +25,24 @@ export interface McpTask {
   readonly pollIntervalMs?: number | undefined;
 }
 
+/** A task that has not ended, in the place of a call's result. A class, because a server cannot send an instance. */
+export class PausedTask {
+  readonly task: McpTask;
+  /** Why its status could not be requested. */
+  readonly error: string | undefined;
+
+  constructor(task: McpTask, error?: string) {
+    this.task = task;
+    this.error = error;
+  }
+
+  /** The incomplete result of the call. */
+  toResult(): JsonObject {
+    const { taskId } = this.task;
+    return { resultType: "input_required", inputRequests: {}, taskId, pausedTask: this };
+  }
+}
+
 interface TaskSource {
   readonly server: string;
   readonly redactor: Redactor;

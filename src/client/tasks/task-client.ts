@@ -1,33 +1,22 @@
-import type { CancelScope } from "../../async/cancel-scope.js";
-import { type Clock, delay } from "../../async/clock.js";
 import { optionKeys } from "../../config/parse-options.js";
-import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor } from "../../errors/redaction.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
-import type { Session } from "../../session/session.js";
-import { readResponse } from "../../transports/json-rpc.js";
-import { assertRequestOptions, type CallToolOptions, type RequestOptions } from "../call-options.js";
-import type { ClientEvents } from "../client-events.js";
-import type { ClientLifecycle } from "../client-lifecycle.js";
 import {
-  type InternalRequestOptions,
-  type RequestRunner,
-  type SendRequest,
-  toSafeListener,
-} from "../request-runner.js";
+  assertRequestOptions,
+  type CallToolOptions,
+  type RequestOptions,
+  type TaskAction,
+} from "../call-options.js";
 import { type ToolResult, toToolResult } from "../tool-result.js";
 import { type McpTask, parseTask } from "./mcp-task.js";
-
-interface TaskClientDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly events: ClientEvents;
-  readonly redactor: Redactor;
-  readonly lifecycle: ClientLifecycle;
-  readonly runner: RequestRunner;
-}
+import {
+  type AwaitedTask,
+  getTask,
+  isTransient,
+  type TaskClientDependencies,
+  type TaskOptions,
+  TaskWait,
+} from "./task-wait.js";
 
 /** Options of `waitForTask`. */
 export interface WaitForTaskOptions extends RequestOptions {
@@ -42,44 +31,8 @@ const WAIT_OPTIONS = optionKeys<WaitForTaskOptions>({
   onProgress: true,
 });
 
-/** The options of a call that apply to its task, too. */
-type TaskOptions = Pick<
-  InternalRequestOptions,
-  "signal" | "timeoutMs" | "context" | "onProgress" | "headers" | "secrets"
->;
-
-/** A task to wait for. */
-interface AwaitedTask {
-  readonly taskId: string;
-  /** For error messages; `undefined` if it is not known. */
-  readonly tool?: string | undefined;
-  /** The task as the server created it; without it, its status is requested at once. */
-  readonly created?: McpTask | undefined;
-  /** Input for the task, to be sent first. */
-  readonly responses?: JsonObject | undefined;
-  readonly deferInput: boolean;
-}
-
-/** How long to wait between two status requests if the server does not provide it. */
-const DEFAULT_POLL_INTERVAL_MS = 1_000;
-const MIN_POLL_INTERVAL_MS = 10;
-/** Tasks that were created together are not polled together. */
-const JITTER = 0.2;
-/** A server that restarts is waited for; after this time without a response, its task is given up. */
-const MAX_UNREACHABLE_MS = 300_000;
 const CANCEL_TIMEOUT_MS = 5_000;
 const MAX_LIST_PAGES = 100;
-
-/** Failures of a status request after which the task may still be there. */
-const TRANSIENT_KINDS: ReadonlySet<FailureKind> = new Set([
-  "session-lost",
-  "not-sent",
-  "connection-lost",
-  "timeout",
-  "unavailable",
-  "rate-limited",
-  "circuit-open",
-]);
 
 /** Reads, awaits and cancels the tasks of one server, in both protocol revisions. */
 export class TaskClient {
@@ -98,6 +51,19 @@ export class TaskClient {
       const isClosed = error instanceof McpRuntimeError && error.kind === "closed";
       if (!wait.hasEnded && !isClosed) this.#cancelQuietly(awaited.taskId, options);
       throw error;
+    }
+  }
+
+  /** Returns the result of a task, or the task itself while it has not ended. Only the action "cancel" cancels it. */
+  async continueCall(awaited: AwaitedTask, action: TaskAction, options: TaskOptions): Promise<JsonObject> {
+    const wait = new TaskWait(awaited, options, this.#deps);
+    if (action === "cancel") return wait.cancel();
+    try {
+      const result = await (action === "wait" ? wait.run() : wait.check());
+      return result ?? wait.pause();
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      return wait.pause(error.message);
     }
   }
 
@@ -164,255 +130,4 @@ export class TaskClient {
     const { server } = this.#deps;
     throw new McpRuntimeError("invalid-config", "Expected the id of a task, a non-empty string.", { server });
   }
-}
-
-/** Requests the status of one task until it has ended. */
-class TaskWait {
-  /** The task has ended or the server no longer knows it: there is nothing to cancel. */
-  hasEnded = false;
-  readonly #awaited: AwaitedTask;
-  readonly #options: TaskOptions;
-  readonly #deps: TaskClientDependencies;
-  readonly #answeredKeys: Set<string>;
-  readonly #onProgress: TaskOptions["onProgress"];
-  #task: McpTask | undefined;
-  /** The session of the last status request. */
-  #session: Session | undefined;
-  /** The error with which the server has rejected input. */
-  #inputRejection: McpRuntimeError | undefined;
-  #reports = 0;
-  #reportedMessage: string | undefined;
-
-  constructor(awaited: AwaitedTask, options: TaskOptions, deps: TaskClientDependencies) {
-    this.#awaited = awaited;
-    this.#options = options;
-    this.#deps = deps;
-    this.#task = awaited.created;
-    this.#answeredKeys = new Set(Object.keys(awaited.responses ?? {}));
-    const { onProgress } = options;
-    this.#onProgress = onProgress && toSafeListener(onProgress, deps.events, deps.redactor);
-  }
-
-  run(): Promise<JsonObject> {
-    const { signal, timeoutMs, context } = this.#options;
-    const { runner, clock, lifecycle } = this.#deps;
-    return runner.runOperation({ signal, timeoutMs, context }, async (send, cancellation) => {
-      const { taskMs } = lifecycle.config.timeouts;
-      const onExpired = () => cancellation.cancel(this.#timeoutError(taskMs));
-      const disarm = taskMs === 0 ? undefined : clock.after(taskMs, onExpired);
-      try {
-        return await this.#pollUntilDone(send, cancellation);
-      } finally {
-        disarm?.();
-      }
-    });
-  }
-
-  async #pollUntilDone(send: SendRequest, cancellation: CancelScope): Promise<JsonObject> {
-    const { clock } = this.#deps;
-    let { responses } = this.#awaited;
-    let lastContactAt = clock.now();
-    this.#report();
-    if (this.#task?.status === "working") await this.#waitForInterval(cancellation);
-    for (;;) {
-      try {
-        if (responses !== undefined) await this.#sendInput(send, responses);
-        responses = undefined;
-        const result = await this.#poll(send, cancellation);
-        if (result !== undefined) return result;
-        lastContactAt = clock.now();
-      } catch (error) {
-        // The reason of the cancellation, and not how it ended a request.
-        cancellation.throwIfCancelled();
-        const isTransient = error instanceof McpRuntimeError && TRANSIENT_KINDS.has(error.kind);
-        if (!isTransient || clock.now() - lastContactAt > MAX_UNREACHABLE_MS) throw this.#withDetails(error);
-      }
-      await this.#waitForInterval(cancellation);
-    }
-  }
-
-  #waitForInterval(cancellation: CancelScope): Promise<void> {
-    const { clock, random } = this.#deps;
-    const intervalMs = this.#task?.pollIntervalMs ?? DEFAULT_POLL_INTERVAL_MS;
-    const ms = Math.max(MIN_POLL_INTERVAL_MS, intervalMs) * (1 + JITTER * random());
-    return delay(ms, clock, cancellation);
-  }
-
-  /** Returns the result of the task; `undefined` while it is running. */
-  async #poll(send: SendRequest, cancellation: CancelScope): Promise<JsonObject | undefined> {
-    const raw = await this.#getTask(send);
-    const task = this.#task;
-    switch (task?.status) {
-      case "completed":
-        this.hasEnded = true;
-        return isPlainObject(raw["result"]) ? toCallResult(raw["result"]) : this.#getResult(send);
-      case "failed":
-        this.hasEnded = true;
-        return this.#getFailure(send, raw);
-      case "cancelled":
-        this.hasEnded = true;
-        throw this.#error("cancelled", "was cancelled on the server");
-      case "input_required":
-        if (this.#inputRejection !== undefined) throw this.#inputRejection;
-        // A server with sessions sends its requests on the stream of this one, which ends with the task.
-        if (!isPlainObject(raw["inputRequests"])) return this.#getResult(send, { timeoutMs: 0, totalMs: 0 });
-        return this.#answerInput(send, raw["inputRequests"], cancellation);
-      case "working":
-      case undefined:
-        return undefined;
-    }
-  }
-
-  async #getTask(send: SendRequest): Promise<JsonObject> {
-    const { taskId } = this.#awaited;
-    const onCreated: InternalRequestOptions["onCreated"] = (request) => {
-      requested = request;
-    };
-    let requested: { readonly session: Session | undefined } | undefined;
-    try {
-      const raw = await getTask(send, taskId, { ...this.#details, onCreated });
-      this.#session = requested?.session;
-      this.#task = parseTask(raw, this.#deps);
-      this.#report();
-      return raw;
-    } catch (error) {
-      if (error instanceof McpRuntimeError && error.kind === "not-found") this.hasEnded = true;
-      throw error;
-    }
-  }
-
-  async #getResult(send: SendRequest, timeouts: Partial<InternalRequestOptions> = {}): Promise<JsonObject> {
-    const { taskId } = this.#awaited;
-    const result = await send("tasks/result", { taskId }, { ...this.#details, ...timeouts });
-    this.hasEnded = true;
-    return toCallResult(result);
-  }
-
-  /** A failed task has an error, or a result with `isError`. */
-  async #getFailure(send: SendRequest, raw: JsonObject): Promise<JsonObject> {
-    if (isPlainObject(raw["error"])) {
-      const failure = readResponse({ error: raw["error"] }, "tools/call", this.#deps);
-      throw failure instanceof McpRuntimeError ? failure : this.#error("server-error", "failed");
-    }
-    try {
-      return await this.#getResult(send);
-    } catch (error) {
-      const hasNoResult = error instanceof McpRuntimeError && error.code !== undefined;
-      throw hasNoResult ? this.#error("server-error", "failed", error) : error;
-    }
-  }
-
-  /** Returns the input requests that the caller has to answer, as an incomplete result. */
-  async #answerInput(
-    send: SendRequest,
-    inputRequests: JsonObject,
-    cancellation: CancelScope,
-  ): Promise<JsonObject | undefined> {
-    const { taskId, deferInput } = this.#awaited;
-    // The server may not have processed earlier answers yet.
-    const unanswered = Object.entries(inputRequests).filter(([key]) => !this.#answeredKeys.has(key));
-    if (unanswered.length === 0) return undefined;
-    if (this.#session?.answerInput === undefined)
-      throw this.#error(
-        "invalid-response",
-        "requires input in a way that its protocol version does not have",
-      );
-    const outcome = await this.#session.answerInput(
-      { inputRequests: Object.fromEntries(unanswered) },
-      { cancellation, deferInput },
-    );
-    if ("deferred" in outcome) return { ...outcome.deferred, taskId };
-    const { inputResponses } = outcome.retryWith;
-    if (isPlainObject(inputResponses)) {
-      for (const [key] of unanswered) this.#answeredKeys.add(key);
-      await this.#sendInput(send, inputResponses);
-    }
-    return undefined;
-  }
-
-  /** A server may reject input because the task has ended: the next status request shows whether that is so. */
-  async #sendInput(send: SendRequest, inputResponses: JsonObject): Promise<void> {
-    const { taskId } = this.#awaited;
-    try {
-      await send("tasks/update", { taskId, inputResponses }, this.#details);
-    } catch (error) {
-      if (!(error instanceof McpRuntimeError) || error.code === undefined) throw error;
-      this.#inputRejection = error;
-    }
-  }
-
-  /** Reports each status once. */
-  #report(): void {
-    const { statusMessage } = this.#task ?? {};
-    if (statusMessage === undefined || statusMessage === this.#reportedMessage) return;
-    this.#reportedMessage = statusMessage;
-    this.#reports += 1;
-    this.#onProgress?.({ progress: this.#reports, message: statusMessage });
-  }
-
-  get #details(): InternalRequestOptions {
-    const { headers, secrets } = this.#options;
-    return { headers, secrets, purpose: "call", isIdempotent: true };
-  }
-
-  /** The task may still be running: the caller can wait for it again. */
-  #withDetails(error: unknown): unknown {
-    if (!(error instanceof McpRuntimeError)) return error;
-    const { tool } = this.#awaited;
-    const { server } = this.#deps;
-    return error.with({
-      server,
-      tool,
-      outcomeUnknown: error.outcomeUnknown || !this.hasEnded || error.kind === "not-found",
-    });
-  }
-
-  #error(kind: FailureKind, problem: string, cause?: unknown): McpRuntimeError {
-    const { server } = this.#deps;
-    const { taskId, tool } = this.#awaited;
-    const { statusMessage } = this.#task ?? {};
-    const subject = tool === undefined ? `Task "${taskId}"` : `Task "${taskId}" of tool "${tool}"`;
-    const detail = statusMessage === undefined ? "." : `: ${statusMessage}`;
-    return new McpRuntimeError(kind, `${subject} of server "${server}" ${problem}${detail}`, {
-      server,
-      tool,
-      cause,
-    });
-  }
-
-  #timeoutError(taskMs: number): McpRuntimeError {
-    const { server } = this.#deps;
-    const { taskId, tool } = this.#awaited;
-    const text = `Task "${taskId}" of server "${server}" did not end within ${taskMs} ms (timeouts.taskMs).`;
-    return new McpRuntimeError("timeout", text, { server, tool, outcomeUnknown: true });
-  }
-}
-
-/** @throws {McpRuntimeError} kind `not-found` if the server does not know the task. */
-async function getTask(
-  send: SendRequest,
-  taskId: string,
-  details: InternalRequestOptions = { purpose: "call", isIdempotent: true },
-): Promise<JsonObject> {
-  const result = await send("tasks/get", { taskId }, details).catch(toUnknownTaskError);
-  const task = isPlainObject(result) ? result : {};
-  // The state of another task would be taken for the result of this one.
-  if (task["taskId"] === taskId) return task;
-  throw new McpRuntimeError("invalid-response", `The response to tasks/get is not about task "${taskId}".`);
-}
-
-/** Servers return invalid params for a task that they do not know. */
-function toUnknownTaskError(error: unknown): never {
-  const isUnknown =
-    error instanceof McpRuntimeError &&
-    error.code !== undefined &&
-    (error.kind === "invalid-request" || error.kind === "not-found");
-  if (!isUnknown) throw error;
-  const message = `The server does not know the task, or has no tasks. ${error.message}`;
-  throw error.with({ kind: "not-found", message });
-}
-
-function toCallResult(result: unknown): JsonObject {
-  const { resultType: _, ...rest } = isPlainObject(result) ? result : {};
-  return rest;
 }

@@ -262,7 +262,7 @@ function isOperatorOption(key: string, value: unknown): boolean {
 
 /** Options of a tool rule that allow more, or that change what models see and servers receive. */
 function isOperatorRule(key: string, value: unknown): boolean {
-  if (key === "requireApproval") return value === false;
+  if (key === "requireApproval" || key === "durable") return value === false;
   if (key === "inputValidation") return value !== "error";
   return key === "idempotent" ? value !== false : key === "args" || key === "description";
 }

@@ -221,7 +221,7 @@ function tryGetIdentity({ caller }: ToolRuntime, context: ToolContext): string |
   }
 }
 
-const INPUT_TYPES: ReadonlySet<unknown> = new Set(["mcp_input", "mcp_inputs"]);
+const INPUT_TYPES: ReadonlySet<unknown> = new Set(["mcp_input", "mcp_inputs", "mcp_task"]);
 
 /** Returns the last approval request of a task: its last interrupt, or the one saved with a later input request. */
 export function previousApproval(question: unknown): unknown {

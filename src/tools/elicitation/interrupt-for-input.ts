@@ -14,6 +14,7 @@ import { previousApproval } from "../approval/reviewable-call.js";
 import { GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
 import type { CallInterceptor, InputSource, ToolRun } from "../tool-run.js";
+import { readTaskAction, type TaskPause } from "./task-pause.js";
 
 /** The value of a LangGraph interrupt when a server needs input from a person before it runs a tool. */
 export interface InputRequest {
@@ -49,13 +50,13 @@ export interface InputResponse {
 }
 
 /** The interrupt as it is saved in the checkpoint, with what is needed to resume the call. */
-interface InterruptedCall extends InputRequest {
-  /** How many times the task has interrupted the graph for input, including this time. */
+type InterruptedCall = (InputRequest | TaskPause) & {
+  /** How many times the graph task has interrupted the graph for the call, including this time. */
   readonly round: number;
   readonly required: InputRequired;
   /** The approval request that the same task has made before. */
   readonly approval?: unknown;
-}
+};
 
 /**
  * Returns a source of input that interrupts the graph; `undefined` where that is not safe. The resumed task runs
@@ -110,7 +111,7 @@ class GraphInput implements InputSource {
 }
 
 function isInterruptedCall(question: unknown): question is InterruptedCall {
-  return isPlainObject(question) && question["type"] === "mcp_input";
+  return isPlainObject(question) && (question["type"] === "mcp_input" || question["type"] === "mcp_task");
 }
 
 /** LangGraph matches answers to interrupts by their order, so a resumed task repeats its earlier interrupts. */
@@ -125,7 +126,8 @@ async function requestInputs(
   calls: readonly InterruptedCall[],
 ): Promise<{ readonly inputs: ReadonlyMap<string, CallInput>; readonly round: number }> {
   let question: object = interrupted;
-  for (let { round } = interrupted; round < MAX_INTERRUPTS; round += 1) {
+  const { round: firstRound } = interrupted;
+  for (let round = firstRound; round < firstRound + MAX_INTERRUPTS; round += 1) {
     const inputs = await readAnswers(calls, task.interrupt?.(question));
     if (typeof inputs !== "string") return { inputs, round };
     question = { ...interrupted, error: inputs, round: round + 1 };
@@ -140,20 +142,20 @@ function toInterrupt(
   { server, tool, toolCallId, round }: CallSource & Pick<InterruptedCall, "round">,
   lastQuestion: unknown,
 ): InterruptedCall {
+  const { task, error, ...saved } = required;
+  const approval = previousApproval(lastQuestion);
+  const details = { server, tool, toolCallId, round, ...(approval === undefined ? {} : { approval }) };
+  if (task !== undefined)
+    return { type: "mcp_task", ...details, task, required: saved, ...(error === undefined ? {} : { error }) };
   const requests = Object.entries(required.requests).map(([key, request]) => [
     key,
     toRequest(request, server),
   ]);
-  const approval = previousApproval(lastQuestion);
   return {
     type: "mcp_input",
-    server,
-    tool,
-    toolCallId,
+    ...details,
     requests: Object.fromEntries(requests) as InputRequest["requests"],
-    round,
     required,
-    ...(approval === undefined ? {} : { approval }),
   };
 }
 
@@ -172,7 +174,15 @@ async function readAnswers(
   answer: unknown,
 ): Promise<ReadonlyMap<string, CallInput> | string> {
   const inputs = new Map<string, CallInput>();
-  for (const { requests, required, toolCallId } of calls) {
+  for (const call of calls) {
+    const { required, toolCallId } = call;
+    if (call.type === "mcp_task") {
+      const task = readTaskAction(answer, toolCallId);
+      if (typeof task === "object") return task.problem;
+      inputs.set(toolCallId, { taskId: call.task.taskId, task });
+      continue;
+    }
+    const { requests } = call;
     const keys = Object.keys(requests);
     const isShortForm = isPlainObject(answer) && typeof answer["action"] === "string" && keys.length === 1;
     const byKey: unknown = isShortForm
@@ -211,8 +221,8 @@ async function readAnswer({ params }: JsonObject, answer: unknown): Promise<Json
 export interface InputRequests {
   /** Tells this value from those of other interrupts. */
   readonly type: "mcp_inputs";
-  /** One request for each call, in the order of the calls. */
-  readonly questions: readonly InputRequest[];
+  /** One request for each call, in the order of the calls; for a durable call, its task. */
+  readonly questions: readonly (InputRequest | TaskPause)[];
   /** What was wrong with the previous answer. */
   readonly error?: string;
 }

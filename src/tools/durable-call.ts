@@ -1,0 +1,178 @@
+import { randomUUID } from "node:crypto";
+import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
+import { type McpTask, PausedTask } from "../client/tasks/mcp-task.js";
+import { type ToolResult, toToolResult } from "../client/tool-result.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { fullHash } from "../json-schema/schema-hash.js";
+import { isPlainObject } from "../json/json.js";
+import { findPendingCalls, GraphTask } from "./graph-task.js";
+import { callError, deniedError } from "./tool-failure.js";
+import type { ToolCaller, ToolRun } from "./tool-run.js";
+
+/** A step of a durable call, as it is saved in the checkpoint. */
+interface CallRecord {
+  /** The message and the call. */
+  readonly key: string;
+  /** The server, the tool and the arguments of the model. */
+  readonly callHash: string;
+  readonly identityHash: string;
+  /** One attempt to send the call. */
+  readonly attempt: string;
+  /** "starting" is saved before the request is sent, the others after its response. */
+  readonly state: "starting" | "created" | "not-run";
+  /** The task of a "created" call. */
+  readonly task?: McpTask;
+}
+
+type CallDetails = Pick<CallRecord, "key" | "callHash" | "identityHash">;
+
+const NO_CHECKPOINTER =
+  "is durable, which needs a graph with a checkpointer, and a tool call of its model: add a checkpointer.";
+const NOT_ONLY_CALL =
+  "it is durable, and a tool cannot pause the graph while other calls of its message run in the same graph task. " +
+  "Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph; or call it alone.";
+const NOT_SAVED =
+  'is durable, but its graph does not save checkpoints while it runs: use the durability "async" or "sync".';
+const FOREIGN_TASK =
+  "The task belongs to another user. Resume the graph with the config of the user who started it.";
+
+/** Creates the error of a call that has to be durable and cannot be. Only the application can add a checkpointer. */
+export function notDurableError({ runtime, context }: ToolRun): McpRuntimeError {
+  const { interrupt } = new GraphTask(context.runConfig);
+  if (interrupt !== undefined && context.toolCallId !== undefined) return deniedError(runtime, NOT_ONLY_CALL);
+  return configProblem({ runtime }, NO_CHECKPOINTER);
+}
+
+/**
+ * A call that is sent once, whatever happens to the process. What is about to be sent is saved before, and the task that
+ * the server has created is saved after: a run that finds only the former does not know whether the tool has run.
+ */
+export class DurableCall implements Pick<ToolCaller, "callTool"> {
+  readonly #run: ToolRun;
+  readonly #graphTask: GraphTask;
+  readonly #details: CallDetails;
+  #taskId: string | undefined;
+  /** The task of another user. */
+  #foreignTask: PausedTask | undefined;
+
+  private constructor(run: ToolRun, graphTask: GraphTask, details: CallDetails) {
+    this.#run = run;
+    this.#graphTask = graphTask;
+    this.#details = details;
+  }
+
+  /** @throws McpRuntimeError if the call was sent by another run, and its outcome is not known */
+  static async open(run: ToolRun): Promise<DurableCall> {
+    const { runtime, context, cancellation } = run;
+    const graphTask = new GraphTask(context.runConfig);
+    const { messageId } = findPendingCalls(graphTask.input);
+    const identity = runtime.caller.identityOf({ context, signal: context.signal, purpose: "call" });
+    const { toolCallId, server, tool } = context;
+    const call = new DurableCall(run, graphTask, {
+      key: JSON.stringify([messageId, toolCallId]),
+      callHash: fullHash({ server, tool, args: run.args }),
+      identityHash: fullHash(identity),
+    });
+    const records = await graphTask.findRecords(messageId, cancellation);
+    if (records === undefined) throw configProblem(run, NOT_SAVED);
+    call.#restore(records);
+    return call;
+  }
+
+  /** Sends the call, or goes on with its task. */
+  async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
+    const { caller, server } = this.#run.runtime;
+    if (this.#foreignTask !== undefined)
+      return toToolResult(this.#foreignTask.toResult(), { server, tool: call.name });
+    const input: CallInput = { task: "check", taskId: this.#taskId, ...options.input };
+    if (input.taskId !== undefined) return caller.callTool(call, { ...options, input });
+    const attempt = await this.#start();
+    const result = await this.#send(call, { ...options, input }, attempt);
+    const { task, taskId } = result.inputRequired ?? {};
+    if (task === undefined) return result;
+    this.#taskId = taskId;
+    const hasEnded = task.status !== "working";
+    return hasEnded ? caller.callTool(call, { ...options, input: { task: "check", taskId } }) : result;
+  }
+
+  async #send(call: ToolCall, options: CallToolOptions, attempt: string): Promise<ToolResult> {
+    try {
+      const result = await this.#run.runtime.caller.callTool(call, options);
+      const { inputRequired } = result;
+      if (inputRequired?.task !== undefined)
+        await this.#saveOutcome(attempt, { state: "created", task: inputRequired.task });
+      else if (inputRequired !== undefined) await this.#saveOutcome(attempt, { state: "not-run" });
+      // A result is saved by the graph: until then, it is not known to others.
+      return result;
+    } catch (error) {
+      if (error instanceof McpRuntimeError && !error.outcomeUnknown)
+        await this.#saveOutcome(attempt, { state: "not-run" });
+      throw error;
+    }
+  }
+
+  /**
+   * Saves that the call is about to be sent. Two runs may do this at the same time: at least one of them sees the other,
+   * and then does not send it.
+   */
+  async #start(): Promise<string> {
+    const attempt = randomUUID();
+    await this.#graphTask.saveRecord({ ...this.#details, attempt, state: "starting" } satisfies CallRecord);
+    const records = this.#findOwn(await this.#graphTask.readRecords());
+    if (!records.some((record) => record.attempt === attempt)) throw configProblem(this.#run, NOT_SAVED);
+    const others = records.filter((record) => record.attempt !== attempt);
+    if (!isOpen(others)) return attempt;
+    await this.#saveOutcome(attempt, { state: "not-run" });
+    throw this.#unknownError();
+  }
+
+  /** The task is in the interrupt, too: a failure to save it here must not hide it. */
+  async #saveOutcome(attempt: string, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
+    try {
+      await this.#graphTask.saveRecord({ ...this.#details, attempt, ...outcome } satisfies CallRecord);
+    } catch (error) {
+      this.#run.runtime.warn(`The outcome of a durable call could not be saved: ${String(error)}`);
+    }
+  }
+
+  #restore(saved: readonly unknown[]): void {
+    const { runtime } = this.#run;
+    const records = this.#findOwn(saved);
+    const { callHash, identityHash } = this.#details;
+    if (!isOpen(records)) return;
+    const task = records.find(({ state }) => state === "created")?.task;
+    if (task !== undefined && records.some((record) => record.identityHash !== identityHash)) {
+      this.#foreignTask = new PausedTask(task, FOREIGN_TASK);
+      return;
+    }
+    if (records.some((record) => record.callHash !== callHash)) {
+      const reason = "it was started as a task with other arguments, and that task may still run.";
+      throw deniedError(runtime, reason).with({ outcomeUnknown: true });
+    }
+    if (task === undefined) throw this.#unknownError();
+    this.#taskId = task.taskId;
+  }
+
+  #findOwn(records: readonly unknown[]): CallRecord[] {
+    const { key } = this.#details;
+    return records.filter((record) => isPlainObject(record) && record["key"] === key) as never;
+  }
+
+  #unknownError(): McpRuntimeError {
+    const { runtime } = this.#run;
+    const text =
+      `The durable call to tool "${runtime.schema.info.name}" was started by another run, ` +
+      "and its task is not known: it is not started again.";
+    return callError(runtime, "connection-lost", text, { outcomeUnknown: true });
+  }
+}
+
+/** Whether the call may have run: an attempt has created a task, or nothing is known of its response. */
+function isOpen(records: readonly CallRecord[]): boolean {
+  const notRun = new Set(records.flatMap(({ state, attempt }) => (state === "not-run" ? attempt : [])));
+  return records.some(({ attempt }) => !notRun.has(attempt));
+}
+
+function configProblem({ runtime }: Pick<ToolRun, "runtime">, problem: string): McpRuntimeError {
+  return callError(runtime, "invalid-config", `The call to tool "${runtime.schema.info.name}" ${problem}`);
+}
