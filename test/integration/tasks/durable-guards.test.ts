@@ -193,10 +193,11 @@ describe.each(Object.entries(agentIntegrations))("a durable call in %s", (_, ope
     const backend = new TaskBackend();
     await using server = await startModernTaskServer(backend);
     const rule = { durable: true, args: { token: "injected-secret" } };
-    const { mcp, checkpointer, paused } = await start(server, [work()], rule);
+    const { mcp, checkpointer } = await start(server, [work()], rule);
     await using _mcp = mcp;
     expect(backend.started).toEqual([{ token: "injected-secret" }]);
-    const saved = serialize({ ...checkpointer, paused: JSON.stringify(paused) }).toString("latin1");
+    const { storage, writes } = checkpointer;
+    const saved = serialize({ storage, writes }).toString("latin1");
     expect(saved).toContain(await backend.taskId());
     expect(saved).not.toContain("injected-secret");
   });

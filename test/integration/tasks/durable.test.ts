@@ -26,7 +26,7 @@ const resume = (task: string) => new Command({ resume: { task } });
 const countCalls = ({ methods }: TaskServer) => methods.filter((method) => method === "tools/call").length;
 
 describe.each(CASES)("a durable call in $integration, $generation", ({ start, open }) => {
-  it("interrupts the graph with its task, and whoever resumes gets the result of the same task", async () => {
+  it("interrupts the graph with its task, and the run that resumes gets the result of the same task", async () => {
     const backend = new TaskBackend();
     await using server = await start(backend);
     const checkpointer = new MemorySaver();
