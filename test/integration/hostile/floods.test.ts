@@ -28,13 +28,13 @@ function createStdioClient(lines: readonly string[], options: object = {}): McpC
   });
 }
 
-function respondToWebSocket(createText: (id: number) => string) {
+function respondToWebSocket(...createTexts: ((id: number) => string)[]) {
   return WebSocketTestServer.start((socket) => {
     socket.on("message", (data) => {
       const { id, method } = JSON.parse(String(data)) as { id: number; method: string };
       if (method === "initialize")
         socket.send(JSON.stringify({ jsonrpc: "2.0", id, result: INITIALIZE_RESULT }));
-      if (method === "tools/call") socket.send(createText(id));
+      if (method === "tools/call") for (const createText of createTexts) socket.send(createText(id));
     });
   });
 }
@@ -74,19 +74,32 @@ describe("a message that is nested 20,000 levels deep", () => {
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-response" });
   });
 
-  it("as the id, the method or the params is ignored, and the call gets its response", async () => {
-    const result = `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"fine"}]}}`;
-    const lines = [
-      `{"jsonrpc":"2.0","id":DEEP,"result":{}}`,
-      `{"jsonrpc":"2.0","id":DEEP,"method":"ping"}`,
-      `{"jsonrpc":"2.0","method":DEEP}`,
-      `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":DEEP}}`,
-      "DEEP",
-      result,
-    ];
-    await using client = createStdioClient(lines);
+  const result = `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"fine"}]}}`;
+  const otherMessages = [
+    `{"jsonrpc":"2.0","id":DEEP,"result":{}}`,
+    `{"jsonrpc":"2.0","id":DEEP,"error":{"code":1,"message":"x"}}`,
+    `{"jsonrpc":"2.0","id":DEEP,"method":"ping"}`,
+    `{"jsonrpc":"2.0","method":DEEP}`,
+    `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":DEEP}}`,
+    "DEEP",
+  ];
+
+  it.each(otherMessages)("is ignored over stdio, and the call gets its response: %s", async (message) => {
+    await using client = createStdioClient([message, result]);
     expect((await client.callTool(echo())).text()).toBe("fine");
   });
+
+  it.each(otherMessages)(
+    "is ignored over a WebSocket, and the call gets its response: %s",
+    async (message) => {
+      await using server = await respondToWebSocket(
+        () => message.replace("DEEP", DEEP),
+        (id) => result.replace("ID", String(id)),
+      );
+      await using client = createTestClient(server);
+      expect((await client.callTool(echo())).text()).toBe("fine");
+    },
+  );
 
   it("as the initialize result fails the handshake", async () => {
     await using server = await startRawServer(({ method, id, response }) => {
