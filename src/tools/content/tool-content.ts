@@ -84,7 +84,7 @@ export const CONTENT_DEFAULTS: ContentOptions = {
 export interface ToolContent {
   readonly content: string | LangChainBlock[];
   readonly artifact: ToolArtifact;
-  /** The whole content, if its text was truncated. */
+  /** The whole content, if its text or the number of its blocks was truncated. */
   readonly whole?: readonly LangChainBlock[];
 }
 
@@ -95,9 +95,23 @@ export function toToolContent(result: ToolResult, options: ContentOptions): Tool
   if (!options.truncate) return { content: toContent(visible), artifact };
   const { mediaBytes } = options;
   const blocks = mediaBytes === undefined ? visible : describeLargeMedia(visible, mediaBytes);
-  if (countTextChars(blocks) <= options.contentChars) return { content: toContent([...blocks]), artifact };
-  const truncated = truncateTextBlocks(blocks, options.contentChars);
+  const limited = limitBlocks(blocks);
+  if (limited === blocks && countTextChars(blocks) <= options.contentChars)
+    return { content: toContent([...blocks]), artifact };
+  const truncated = truncateTextBlocks(limited, options.contentChars);
   return { content: toContent(truncated), artifact, whole: blocks };
+}
+
+/** Each block costs a model dozens of characters besides its text. */
+const MAX_BLOCKS = 1_000;
+
+function limitBlocks(blocks: readonly LangChainBlock[]): readonly LangChainBlock[] {
+  if (blocks.length <= MAX_BLOCKS) return blocks;
+  const omitted = formatCount(blocks.length - MAX_BLOCKS);
+  return [
+    ...blocks.slice(0, MAX_BLOCKS),
+    textBlock(`[… ${omitted} of ${formatCount(blocks.length)} blocks omitted]`),
+  ];
 }
 
 /** The number of characters in all text blocks together. */

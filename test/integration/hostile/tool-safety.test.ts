@@ -7,7 +7,8 @@ import {
 } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
-import { rejection, deferred } from "../../fixtures/clients.js";
+import { deferred, rejection, times } from "../../fixtures/clients.js";
+import { sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { createInProcessToolset, invokeTool } from "../../fixtures/toolsets.js";
 
 const report: TestTool = {
@@ -335,6 +336,39 @@ describe("the message to the model", () => {
     await using fixture = await createInProcessToolset({ tools: [{ name: "now", run: () => "noon" }] });
     expect((await fixture.call(args)).content).toBe("noon");
   });
+});
+
+describe("a result with binary data", () => {
+  /** The SDK's server would validate the content. */
+  async function callRaw(content: readonly object[]) {
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method === "tools/list")
+        return sendJson(response, id, { tools: [{ name: "report", inputSchema: { type: "object" } }] });
+      return method === "tools/call" ? sendJson(response, id, { content }) : false;
+    });
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    const message = await invokeTool(mcp.tools[0]);
+    return message;
+  }
+
+  it.each<[string, object]>([
+    ["images of one byte", { type: "image", mimeType: "image/png", data: "AA==" }],
+    ["texts of one character", { type: "text", text: "a" }],
+    ["images that are not base64", { type: "image", mimeType: "image/png", data: "A" }],
+  ])("has at most 1,000 blocks for the model, and all in the artifact: %s", async (_, block) => {
+    const { content, artifact } = await callRaw(times(20_000, () => block));
+    expect(content).toHaveLength(1_001);
+    expect(content.at(-1)).toEqual({ type: "text", text: "[… 19,000 of 20,000 blocks omitted]" });
+    expect((artifact as { content: unknown[] }).content).toHaveLength(20_000);
+  });
+
+  it.each(["", "A", "AAAAA", "=", "====", "A====", "AA=A", "AA==\u0000", "data:image/png;base64,AAAA", "é"])(
+    "of a wrong length or alphabet is shown as JSON, not as an image: %j",
+    async (data) => {
+      const block = { type: "image", mimeType: "image/png", data };
+      expect((await callRaw([block])).content).toBe(JSON.stringify(block));
+    },
+  );
 });
 
 describe("names", () => {
