@@ -45,8 +45,8 @@ function createJson(random: Random, depth = 0): string {
   ];
   const choice = random();
   if (depth > 4 || choice < 0.4) return pick(random, scalars);
-  if (choice < 0.44) return `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
-  if (choice < 0.47) return `{"a":`.repeat(5_000) + "1" + "}".repeat(5_000);
+  if (choice < 0.44) return `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  if (choice < 0.47) return `{"a":`.repeat(20_000) + "1" + "}".repeat(20_000);
   if (choice < 0.5) return JSON.stringify("x".repeat(Math.floor(random() * 100_000)));
   if (choice < 0.53) return `[${Array.from({ length: 2_000 }, () => pick(random, scalars)).join(",")}]`;
   const count = Math.floor(random() * 5);
