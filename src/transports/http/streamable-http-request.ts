@@ -174,7 +174,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     else if (!isResponse(value)) this.#onInvalid(NOT_JSON_RPC);
     else if (isResponseTo(value, this.#pending.id)) this.#pending.receive(value);
     // On resumption some servers replay the messages of all streams.
-    else if (!this.#isResumed) this.#failInvalid(describeOtherResponse(value));
+    else if (!this.#isResumed) this.#onOtherResponse(describeOtherResponse(value));
   }
 
   #forward(message: JsonRpcMessage): void {
@@ -187,6 +187,12 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     if (this.#stream === undefined) return this.#failInvalid(reason);
     this.#invalidEvent ??= reason;
     this.#owner.reportInvalid(reason);
+  }
+
+  /** An id with a prefix belongs to a session that others may share: the response may be theirs, and ours may follow. */
+  #onOtherResponse(reason: string): void {
+    if (typeof this.#pending.id === "string") this.#onInvalid(reason);
+    else this.#failInvalid(reason);
   }
 
   #failInvalid(reason: string): void {

@@ -16,7 +16,7 @@ import {
   times,
   recordWarnings,
 } from "../../fixtures/clients.js";
-import { startRawServer } from "../../fixtures/raw-server.js";
+import { openStream, startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const RESPONSES = Object.keys(UNKNOWN_SESSION_RESPONSES) as UnknownSessionResponse[];
@@ -438,6 +438,26 @@ describe("clients that share a session", () => {
     const ids = server.requests.flatMap(({ id }) => (id === undefined ? [] : [String(id)]));
     expect(ids).toEqual(times(3, () => expect.stringMatching(/^[0-9a-f]{16}-[01]$/)));
     expect(new Set(ids.map((id) => id.split("-")[0])).size).toBe(2);
+  });
+
+  it.each([
+    ["a number", 1],
+    ["the prefix of another client", "0123456789abcdef-1"],
+    ["no prefix", "1"],
+  ])("drop responses with other ids: %s", async (_, foreignId) => {
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method !== "tools/call") return false;
+      const write = openStream(response);
+      const toResult = (text: string) => ({ content: [{ type: "text", text }] });
+      write({ jsonrpc: "2.0", id: foreignId, result: toResult("foreign") });
+      write({ jsonrpc: "2.0", id: foreignId, error: { code: -32000, message: "foreign" } });
+      write({ jsonrpc: "2.0", id, result: toResult("own") });
+      return void response.end();
+    });
+    for (const session of [{ id: "raw-session" }, { store: memoryStore() }]) {
+      await using client = createTestClient(server, { session });
+      expect((await client.callTool(echo())).text()).toBe("own");
+    }
   });
 
   it("send plain numbers when the session is not shared", async () => {
