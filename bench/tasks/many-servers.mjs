@@ -1,4 +1,5 @@
 import { readdirSync, readlinkSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { createMcpTools } from "../../dist/index.js";
 import { measureHeapBytes } from "../measure/heap-bytes.mjs";
 
@@ -17,7 +18,7 @@ export async function run({ servers, isLate }) {
     logger: { debug() {}, info() {}, warn() {}, error() {} },
     ...(isLate ? { waitForUncached: false, startupWaitMs: 0 } : {}),
   });
-  if (isLate) await Promise.all(names.map((name) => toolset.servers.waitFor(name)));
+  while (toolset.servers.connected.length < names.length) await setTimeout(20);
   const toolCount = toolset.tools.length;
   const ms = performance.now() - start.ms;
   const { user, system } = process.cpuUsage(start.cpu);

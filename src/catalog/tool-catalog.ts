@@ -6,6 +6,7 @@ import type { McpClient } from "../client/mcp-client.js";
 import { type McpToolInfo, shareTools } from "../config/list-items.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { CatalogEntry } from "./catalog-entry.js";
 import type { ServerDrift } from "./drift.js";
 import type { CachedToolList, ToolListStore } from "./tool-list-store.js";
 
@@ -111,6 +112,12 @@ export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 
 const CHANGE_DEBOUNCE_MS = 250;
 /** How many identities are cached; the least recently used one is evicted. */
 const MAX_ENTRIES = 1_000;
+/** After this time, another process lists the tools instead of the one that took the turn. */
+const TURN_MS = 3_000;
+/** How long a process waits for the list of another one, before it lists the tools itself. */
+const MAX_TURN_WAIT_MS = 2 * TURN_MS;
+/** How often it tries to take the turn in the meantime, in case the other one has failed. */
+const TURN_POLL_MS = 500;
 /** How long `close()` waits for pending store writes; the stores have shorter timeouts of their own. */
 const MAX_FLUSH_MS = 2_000;
 
@@ -119,7 +126,8 @@ export const CATALOGS = new WeakMap<object, ToolCatalog>();
 
 /**
  * The tool lists of one server, by identity. A fresh list is returned from the cache; a stale one is
- * returned while it is refreshed in the background. Without a list, callers wait for one shared listing.
+ * returned while it is refreshed in the background. Without a list, callers wait for one shared listing. Processes that
+ * share a store with leases take turns: one lists the server, the others use its list.
  */
 export class ToolCatalog {
   readonly #client: CatalogClient;
@@ -141,7 +149,7 @@ export class ToolCatalog {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#now = options.now ?? (() => Date.now());
-    this.#unwatchStore = options.store?.watch(() => this.#markStoreUnread());
+    this.#unwatchStore = options.store?.watch((key) => this.#onStoreChanged(key));
     client.on("toolsChanged", () => this.onListChanged(), { passive: true });
     CATALOGS.set(client, this);
   }
@@ -161,8 +169,19 @@ export class ToolCatalog {
   /** Fetches the list from the server, regardless of the cache. */
   async refresh(caller: CallerOptions = {}): Promise<readonly McpToolInfo[]> {
     const entry = this.#getEntry(this.#client.identityOf(caller));
-    entry.invalidate();
+    entry.invalidate(this.#now());
     return (await this.#waitFor(this.#getListing(entry, caller), caller)).tools;
+  }
+
+  /**
+   * Fetches the list of requests without a caller, unless this or another process has done so within `maxAgeMs`, as far
+   * as it is known without reading the store.
+   */
+  async refreshIfOlder(maxAgeMs: number): Promise<void> {
+    const entry = this.#getEntry(this.#client.identityOf({}));
+    const since = this.#now() - maxAgeMs;
+    const isRecent = Math.max(entry.list?.listedAt ?? 0, entry.storeChangedAt) > since;
+    if (!isRecent) await this.#getListing(entry, { minListedAt: since });
   }
 
   /** Looks up a tool in a list no older than `maxAgeMs`; the server is asked at most once in that time. */
@@ -182,7 +201,8 @@ export class ToolCatalog {
 
   /** Marks the lists of all identities as outdated. */
   invalidate(): void {
-    for (const entry of this.#entries.values()) entry.invalidate();
+    const now = this.#now();
+    for (const entry of this.#entries.values()) entry.invalidate(now);
   }
 
   /**
@@ -242,8 +262,13 @@ export class ToolCatalog {
   }
 
   /** Another process may have written a newer list. The cached list is used until the store is read. */
-  #markStoreUnread(): void {
-    for (const entry of this.#entries.values()) entry.storeWasRead = false;
+  #onStoreChanged(key: string | undefined): void {
+    const now = this.#now();
+    for (const entry of this.#entries.values()) {
+      entry.storeWasRead = false;
+      if (key !== undefined) entry.storeChangedAt = now;
+      entry.wake?.();
+    }
   }
 
   #getEntry(identity: string): CatalogEntry {
@@ -263,7 +288,8 @@ export class ToolCatalog {
     const isStale = list !== undefined && (entry.isInvalidated || this.#getAgeMs(list) >= freshForMs);
     const result = list === undefined ? "miss" : isStale ? "stale" : "fresh";
     events.emit("catalogRead", { server: this.#client.name, identity, result });
-    if (list === undefined) return (await this.#getListing(entry, caller)).tools;
+    if (list === undefined)
+      return (await this.#getListing(entry, { ...caller, minListedAt: Number.NEGATIVE_INFINITY })).tools;
     if (isStale) this.#refreshInBackground(entry, caller);
     return list.tools;
   }
@@ -278,7 +304,7 @@ export class ToolCatalog {
     const wasAttempted = entry.listing === undefined && this.#clock.now() - entry.lastAttemptAt < maxAgeMs;
     if (wasAttempted)
       throw new McpRuntimeError("unavailable", "The last attempt to list its tools failed moments ago.");
-    return this.#getListing(entry, caller);
+    return this.#getListing(entry, { ...caller, minListedAt: this.#now() - maxAgeMs });
   }
 
   #recheck(entry: CatalogEntry, caller: CallerOptions, maxAgeMs: number): Promise<CachedToolList> {
@@ -309,24 +335,94 @@ export class ToolCatalog {
    * Starts a listing, or joins the one in progress. There is at most one at a time: if the list was invalidated since
    * that one started, one more follows it.
    */
-  #getListing(entry: CatalogEntry, caller: CallerOptions): Promise<CachedToolList> {
+  #getListing(entry: CatalogEntry, request: ListingRequest): Promise<CachedToolList> {
     const { listing } = entry;
-    if (listing === undefined) return this.#startListing(entry, caller);
+    if (listing === undefined) return this.#startListing(entry, request);
     if (!listing.isOutdated) return listing.stored;
     entry.nextListing ??= this.#track(
-      Promise.allSettled([listing.fetched]).then(() => this.#getListing(entry, caller)),
+      Promise.allSettled([listing.fetched]).then(() => this.#getListing(entry, request)),
     );
     return entry.nextListing;
   }
 
-  #startListing(entry: CatalogEntry, caller: CallerOptions): Promise<CachedToolList> {
-    const fetched = this.#fetchList(entry, caller).finally(() => {
-      entry.listing = undefined;
-    });
-    const stored = this.#track(fetched.then((list) => this.#write(entry, list)));
+  #startListing(entry: CatalogEntry, request: ListingRequest): Promise<CachedToolList> {
+    const turn = this.#takeTurn(entry, request);
+    const fetched = turn
+      .then(({ list }) => list ?? this.#fetchList(entry, request))
+      .finally(() => {
+        entry.listing = undefined;
+      });
+    const write = async (): Promise<CachedToolList> => {
+      const { list, end } = await turn;
+      try {
+        return list ?? (await this.#write(entry, await fetched));
+      } finally {
+        // A lease that cannot be released expires.
+        await end?.().catch(() => undefined);
+      }
+    };
+    const stored = this.#track(write());
     entry.listing = { fetched, stored, isOutdated: false };
     entry.nextListing = undefined;
     return stored;
+  }
+
+  /**
+   * Waits until this process may list the tools, or another one that shares the store has: then returns its list. Gives
+   * up after a while, and if the store fails: then the tools are listed without a turn.
+   */
+  async #takeTurn(entry: CatalogEntry, { minListedAt }: ListingRequest): Promise<Turn> {
+    const { store } = this.#options;
+    if (minListedAt === undefined || store?.hasLeases !== true) return {};
+    const givesUpAt = this.#clock.now() + MAX_TURN_WAIT_MS;
+    while (this.#clock.now() < givesUpAt && !this.#closed.isCancelled) {
+      if (!entry.storeWasRead) await this.#read(store, entry);
+      if (this.#isUsable(entry.list, entry, minListedAt)) return { list: this.#adopt(entry.list, entry) };
+      const end = await store.lease(entry.identity, TURN_MS);
+      if (end === undefined) return {};
+      if (end === "taken") await this.#waitForStoreChange(entry);
+      else {
+        // Another process may have just ended its turn. If the store cannot be read, the lease expires.
+        await this.#read(store, entry);
+        if (!this.#isUsable(entry.list, entry, minListedAt)) return { end };
+        return { end, list: this.#adopt(entry.list, entry) };
+      }
+    }
+    return {};
+  }
+
+  /** Whether a list was requested late enough to be used instead of one that would be requested now. */
+  #isUsable(
+    list: CachedToolList | undefined,
+    entry: CatalogEntry,
+    minListedAt: number,
+  ): list is CachedToolList {
+    if (list === undefined || list.listedAt < minListedAt) return false;
+    if (entry.isInvalidated && list.listedAt < entry.invalidatedAt) return false;
+    const { staleAfterMs } = this.#options;
+    return this.#getAgeMs(list) < Math.min(staleAfterMs, list.ttlMs ?? staleAfterMs);
+  }
+
+  #waitForStoreChange(entry: CatalogEntry): Promise<void> {
+    // It may have changed while the lease was requested.
+    if (!entry.storeWasRead) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancelTimer = this.#clock.after(TURN_POLL_MS, () => entry.wake?.());
+      const unsubscribe = this.#closed.onCancel(() => entry.wake?.());
+      entry.wake = () => {
+        entry.wake = undefined;
+        cancelTimer();
+        unsubscribe();
+        resolve();
+      };
+    });
+  }
+
+  /** Uses the list of another process as the answer of the server. */
+  #adopt(list: CachedToolList, entry: CatalogEntry): CachedToolList {
+    if (entry.listing !== undefined) entry.listing.isOutdated = false;
+    this.#applyList(list, entry);
+    return list;
   }
 
   #track(listing: Promise<CachedToolList>): Promise<CachedToolList> {
@@ -338,7 +434,8 @@ export class ToolCatalog {
 
   #refreshInBackground(entry: CatalogEntry, caller: CallerOptions): void {
     if (entry.nextListing !== undefined || entry.listing?.isOutdated === false) return;
-    this.#getListing(entry, caller).catch((error: unknown) => {
+    const minListedAt = (entry.list?.listedAt ?? Number.NEGATIVE_INFINITY) + 1;
+    this.#getListing(entry, { ...caller, minListedAt }).catch((error: unknown) => {
       const text = `Could not refresh the tools of server "${this.#client.name}"; the previous list stays in use: ${String(error)}`;
       if (!this.#closed.isCancelled) this.#options.warn(text);
     });
@@ -348,6 +445,9 @@ export class ToolCatalog {
     // A closed client would reconnect if it were used again.
     this.#closed.throwIfCancelled();
     entry.lastAttemptAt = this.#clock.now();
+    const listedAt = this.#now();
+    // What was announced before the request is in the response.
+    if (entry.listing !== undefined) entry.listing.isOutdated = false;
     let ttlMs: number | undefined;
     const onTtl = (value: number) => (ttlMs = value);
     // No caller's signal here: other callers wait for the same listing.
@@ -356,7 +456,7 @@ export class ToolCatalog {
     // Invalidated while it ran: the list is used, but others that read the store refresh it at once.
     if (entry.listing?.isOutdated === true) ttlMs = 0;
     const { protocolVersion } = this.#client;
-    const list = { tools: shareTools([...tools]), listedAt: this.#now(), ttlMs, protocolVersion };
+    const list = { tools: shareTools([...tools]), listedAt, ttlMs, protocolVersion };
     this.#applyList(list, entry);
     return list;
   }
@@ -406,42 +506,16 @@ export class ToolCatalog {
   }
 }
 
-/** A listing in progress. */
-interface Listing {
-  /** The list is received, checked and cached, or the request has failed. */
-  readonly fetched: Promise<CachedToolList>;
-  /** The list is written to the store, too. */
-  readonly stored: Promise<CachedToolList>;
-  /** The list was invalidated since the request was sent, so the response may lack the latest change. */
-  isOutdated: boolean;
+interface ListingRequest extends CallerOptions {
+  /**
+   * A list that another process has requested since then (Unix time in milliseconds) is as good as one of this process.
+   * Without it, the server is asked.
+   */
+  readonly minListedAt?: number;
 }
 
-/** The cached list of one identity. */
-class CatalogEntry {
-  readonly identity: string;
-  list: CachedToolList | undefined;
-  /** The list was reported as outdated. */
-  isInvalidated = false;
-  listing: Listing | undefined;
-  /** The listing that follows the one in progress. */
-  nextListing: Promise<CachedToolList> | undefined;
-  /** Resolves when all lists are written to the store, in order. Never rejects. */
-  writing: Promise<void> = Promise.resolve();
-  /** The store was read, and has reported no change since. */
-  storeWasRead = false;
-  /** When the last listing started, in clock time. */
-  lastAttemptAt = Number.NEGATIVE_INFINITY;
-  /** The last listing started by `mustRefetch`. */
-  recheck: { readonly startedAt: number; readonly listing: Promise<CachedToolList> } | undefined;
-
-  constructor(identity: string) {
-    this.identity = identity;
-  }
-
-  invalidate(): void {
-    this.isInvalidated = true;
-    if (this.listing !== undefined) this.listing.isOutdated = true;
-    this.lastAttemptAt = Number.NEGATIVE_INFINITY;
-    this.recheck = undefined;
-  }
+/** Either the turn to list the tools, or the list of the process that had it. */
+interface Turn {
+  readonly end?: (() => Promise<void>) | undefined;
+  readonly list?: CachedToolList;
 }

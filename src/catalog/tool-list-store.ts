@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import { type McpToolInfo, parseToolInfo, shareTools } from "../config/list-items.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 import { isPlainObject, tryParseJson } from "../json/json.js";
 import type { LimitedStore } from "../stores/driver-store.js";
@@ -10,7 +11,7 @@ import { findUnsafeJson, toStorableJson } from "../stores/stored-record.js";
 export interface CachedToolList {
   /** Shared by all callers: see `shareTools`. */
   readonly tools: readonly McpToolInfo[];
-  /** When the server sent the list (Unix time in milliseconds). */
+  /** When the server was asked for the list (Unix time in milliseconds). */
   readonly listedAt: number;
   /** How long the list is valid according to the server; `undefined` if the server did not say. */
   readonly ttlMs?: number | undefined;
@@ -45,7 +46,9 @@ export class ToolListStore {
   async read(identity: string): Promise<CachedToolList | undefined> {
     const { store, now } = this.#options;
     try {
-      return parseStoredList(await store.get(this.#toKey(identity)), now());
+      const value = await store.get(this.#toKey(identity));
+      this.#onSuccess();
+      return parseStoredList(value, now());
     } catch (error) {
       this.#warn("read", error);
       return undefined;
@@ -57,17 +60,39 @@ export class ToolListStore {
     const { store, ttlMs } = this.#options;
     try {
       await store.set(this.#toKey(identity), toStoredList(list), { ttlMs });
+      this.#onSuccess();
     } catch (error) {
       this.#warn("written", error);
     }
   }
 
-  /** Calls `onChange` when another process has written a list of this server. Returns a function that stops. */
-  watch(onChange: () => void): () => void {
+  /** Whether processes can agree on which of them lists the server. */
+  get hasLeases(): boolean {
+    return this.#options.store.lease !== undefined;
+  }
+
+  /**
+   * Takes the turn to list the server for an identity. Returns the function that ends it; `"taken"` if another process
+   * has it; `undefined` if the store fails.
+   */
+  async lease(identity: string, ttlMs: number): Promise<(() => Promise<void>) | "taken" | undefined> {
+    try {
+      return (await this.#options.store.lease?.(`leases/${this.#toKey(identity)}`, { ttlMs })) ?? "taken";
+    } catch (error) {
+      this.#warn("leased", error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Calls `onChange` with the key of a list of this server that another process has written, or with `undefined` if one
+   * may have been. Returns a function that stops.
+   */
+  watch(onChange: (key: string | undefined) => void): () => void {
     const { store } = this.#options;
     if (store.watch === undefined) return () => undefined;
     const watching = store.watch((key) => {
-      if (key === undefined || key.startsWith(this.#prefix)) onChange();
+      if (key === undefined || key.startsWith(this.#prefix)) onChange(key);
     });
     watching.catch((error: unknown) => this.#warn("watched", error));
     return () => void watching.then((unwatch) => unwatch()).catch(() => undefined);
@@ -78,11 +103,24 @@ export class ToolListStore {
     return `${this.#prefix}${identity === SHARED_IDENTITY ? "shared" : fullHash(identity)}`;
   }
 
-  #warn(operation: "read" | "written" | "watched", error: unknown): void {
+  #warn(operation: "read" | "written" | "watched" | "leased", error: unknown): void {
     const { server, warn } = this.#options;
-    warn(`The stored tools of server "${server}" could not be ${operation}: ${String(error)}`);
+    const isOutage = error instanceof McpRuntimeError && OUTAGE_KINDS.has(error.kind);
+    if (isOutage && OUTAGES.has(warn)) return;
+    if (isOutage) OUTAGES.add(warn);
+    const consequence = isOutage ? " Tools are listed from the servers until it works again." : "";
+    warn(`The stored tools of server "${server}" could not be ${operation}: ${String(error)}${consequence}`);
+  }
+
+  #onSuccess(): void {
+    OUTAGES.delete(this.#options.warn);
   }
 }
+
+/** Failures that concern all servers alike: each outage is logged once, and not for every server and operation. */
+const OUTAGE_KINDS: ReadonlySet<string> = new Set(["unavailable", "timeout", "unauthorized"]);
+/** The loggers that have logged the current outage. Those of one manager share the store. */
+const OUTAGES = new WeakSet<(message: string) => void>();
 
 const MAX_NAME_LENGTH = 60;
 

@@ -198,7 +198,7 @@ const CACHE_FIELDS = {
   store: option.withMethods<KeyValueStore>(["get"], "a store, such as fileStore() or redisStore()"),
   /**
    * How long a list is kept in the store.
-   * @default 30 days; one minute for a store with change notifications, such as Redis
+   * @default 30 days; twice `staleAfterMs` for a store with change notifications, such as Redis
    */
   ttlMs: option.milliseconds,
 };
@@ -229,17 +229,17 @@ export interface CatalogSettings {
   readonly warn: (message: string) => void;
 }
 
-/** A store with change notifications is shared: a list written by one process serves the others for this long. */
-const SHARED_STORE_TTL_MS = 60_000;
-
 export function resolveCatalogOptions(
   { cache = {}, pin }: { readonly [Key in keyof CatalogOptions]: CatalogOptions[Key] | undefined },
   warn: (message: string) => void,
   clock: Clock = systemClock,
 ): CatalogSettings {
   const store = cache.store && limitStore(cache.store, clock);
-  const ttlMs = cache.ttlMs ?? (store?.watch === undefined ? CACHE_DEFAULTS.ttlMs : SHARED_STORE_TTL_MS);
-  return { staleAfterMs: cache.staleAfterMs ?? CACHE_DEFAULTS.staleAfterMs, store, ttlMs, pin, warn };
+  const staleAfterMs = cache.staleAfterMs ?? CACHE_DEFAULTS.staleAfterMs;
+  // A store with change notifications is shared: a list of one process serves the others until it is stale, and a start.
+  const ttlMs =
+    cache.ttlMs ?? (store?.watch === undefined ? CACHE_DEFAULTS.ttlMs : 2 * Math.max(staleAfterMs, 1));
+  return { staleAfterMs, store, ttlMs, pin, warn };
 }
 
 const MANAGER_OPTIONS_SCHEMA = optionsSchema<McpServerManagerOptions>({

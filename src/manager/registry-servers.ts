@@ -41,7 +41,8 @@ export interface RegistryServersOptions {
   readonly refreshIntervalMs?: number;
   /**
    * After how many failed health checks in a row a server is left out, with its tools. It is included again when it
-   * responds. A server that requires a caller (`identity`) is not checked.
+   * responds. A server that requires a caller (`identity`) is not checked. With a `cache.store` that processes share and
+   * that has a change feed, such as Redis, one of them checks a server for all.
    * @default 3
    */
   readonly unhealthyAfter?: number;
@@ -325,7 +326,7 @@ class RegistryFollower {
         server.client.breaker?.forceClose();
         await server.client.listTools({ signal: this.#closed.signal });
         if (this.#entries.get(name) === entry) await this.#manager.reconnect(name);
-      } else await server.catalog.refresh();
+      } else await server.catalog.refreshIfOlder(this.#settings.refreshIntervalMs);
       entry.failures = 0;
       entry.isLeftOut = false;
     } catch (error) {

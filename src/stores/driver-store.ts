@@ -1,12 +1,13 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, systemClock, withDeadline, settleWithin } from "../async/clock.js";
 import type { JsonValue } from "../json/json.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
 import { toExpiresAt, decodeRecord, encodeRecord, InvalidEntryError } from "./stored-record.js";
 import {
   type KeyValueStore,
   type StoreCallOptions,
+  type StoreLeaseOptions,
   type StoreSetOptions,
   assertStoreKey,
   assertStorePrefix,
@@ -15,6 +16,7 @@ import {
 } from "./key-value-store.js";
 import {
   assertCallOptions,
+  assertLeaseOptions,
   assertSetOptions,
   type ResolvedStoreOptions,
   STORE_DEFAULTS,
@@ -50,6 +52,10 @@ export interface StoreDriver {
   /** Returns the keys in any order. */
   list(prefix: string, cancellation: CancelScope): Promise<string[]>;
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
+  /** Creates an entry that expires unless there is one. Returns whether it did. Reports no change. */
+  createLease?(key: string, ttlMs: number): Promise<boolean>;
+  /** Removes what `createLease` has created. Reports no change. */
+  removeLease?(key: string): Promise<void>;
   /** Explains an error of the backend whose cause is known. Other errors are `unavailable`. */
   adviseOn?(error: Error): FailureAdvice | undefined;
   /** Missing if the driver opens nothing itself. */
@@ -68,6 +74,7 @@ const UNAVAILABLE: FailureAdvice = {
 export class DriverStore implements KeyValueStore {
   readonly [TIME_LIMITED] = true;
   readonly watch?: NonNullable<KeyValueStore["watch"]>;
+  readonly lease?: NonNullable<KeyValueStore["lease"]>;
   readonly #driver: StoreDriver;
   readonly #options: ResolvedStoreOptions;
   readonly #closed = new CancelScope();
@@ -83,6 +90,7 @@ export class DriverStore implements KeyValueStore {
         return driver.watch?.(listener) ?? (async () => undefined);
       };
     }
+    if (driver.createLease !== undefined) this.lease = (key, options) => this.#lease(key, options);
   }
 
   async get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {
@@ -142,6 +150,23 @@ export class DriverStore implements KeyValueStore {
     await this.close();
   }
 
+  async #lease(key: string, options: StoreLeaseOptions): Promise<(() => Promise<void>) | undefined> {
+    const { ttlMs, signal } = assertLeaseOptions(options);
+    assertStoreKey(key);
+    if (toExpiresAt(ttlMs, 0) === undefined)
+      throw configError("The lease of a store", [
+        { path: "ttlMs", message: "expected a number of milliseconds" },
+      ]);
+    const expiresAt = systemClock.now() + ttlMs;
+    const create = async () => this.#driver.createLease?.(key, ttlMs);
+    if ((await this.#run(`lease ${quoteKey(key)}`, signal, create)) !== true) return undefined;
+    return async () => {
+      // An expired lease may belong to another client.
+      if (systemClock.now() >= expiresAt) return;
+      await this.#run(`release ${quoteKey(key)}`, undefined, async () => this.#driver.removeLease?.(key));
+    };
+  }
+
   get #displayName(): string {
     return this.#driver.name.replace(/^t/, "T");
   }
@@ -193,7 +218,7 @@ export class DriverStore implements KeyValueStore {
 }
 
 /** The operations of a store that this package uses for tool lists, pins, registry records and published servers. */
-export type LimitedStore = Pick<KeyValueStore, "get" | "set" | "delete" | "list" | "watch">;
+export type LimitedStore = Pick<KeyValueStore, "get" | "set" | "delete" | "list" | "watch" | "lease">;
 
 /** A store that did not respond is not used for this long: otherwise each of a thousand users would wait for it. */
 const PAUSE_MS = 30_000;
@@ -208,6 +233,7 @@ export function limitStore(store: KeyValueStore, clock: Clock): LimitedStore {
 
 class TimeLimitedStore implements LimitedStore {
   readonly watch?: NonNullable<KeyValueStore["watch"]>;
+  readonly lease?: NonNullable<KeyValueStore["lease"]>;
   readonly #store: KeyValueStore;
   readonly #clock: Clock;
   #pausedUntil = Number.NEGATIVE_INFINITY;
@@ -216,6 +242,11 @@ class TimeLimitedStore implements LimitedStore {
     this.#store = store;
     this.#clock = clock;
     if (store.watch !== undefined) this.watch = (listener) => this.#watch(listener);
+    if (store.lease !== undefined)
+      this.lease = (key, options) =>
+        this.#run(`lease ${quoteKey(key)}`, options, async (signal) =>
+          store.lease?.(key, { ...options, signal }),
+        );
   }
 
   get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {

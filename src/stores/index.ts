@@ -7,7 +7,12 @@ export {
   type LangChainStore,
   type LangGraphStore,
 } from "./drivers/from-base-store.js";
-export type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
+export type {
+  KeyValueStore,
+  StoreCallOptions,
+  StoreLeaseOptions,
+  StoreSetOptions,
+} from "./key-value-store.js";
 export { memoryStore, type MemoryStoreOptions } from "./drivers/memory-store.js";
 export type { RedisClient, RedisClusterClient } from "./drivers/redis-client.js";
 export { redisStore, type RedisStoreOptions } from "./drivers/redis-store.js";

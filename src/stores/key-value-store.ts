@@ -17,6 +17,12 @@ export interface StoreSetOptions extends StoreCallOptions {
   readonly ttlMs?: number | undefined;
 }
 
+/** Options of `KeyValueStore.lease`. */
+export interface StoreLeaseOptions extends StoreCallOptions {
+  /** After this time, another client can take the lease, also if it was not released. */
+  readonly ttlMs: number;
+}
+
 /**
  * Stores JSON values by key, in this process or shared by many processes.
  *
@@ -52,6 +58,14 @@ export interface KeyValueStore extends AsyncDisposable {
    * and calls the listener with `undefined` when subscribed. Returns a function that unsubscribes.
    */
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
+  /**
+   * Takes a lease, if the backend supports it: no other client gets one for the key until it is released or expires.
+   * Returns the function that releases it, or `undefined` if another client has it. Use a key of its own: a lease is not
+   * an entry, and `watch` does not report it.
+   *
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `invalid-config` (invalid key)
+   */
+  lease?(key: string, options: StoreLeaseOptions): Promise<(() => Promise<void>) | undefined>;
   /** Rejects operations in progress with kind `closed` and closes every connection that the store opened. */
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import {
   parseOptions,
 } from "../config/parse-options.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
-import type { StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
+import type { StoreCallOptions, StoreLeaseOptions, StoreSetOptions } from "./key-value-store.js";
 
 /** Options of all stores except the memory store. */
 export interface StoreOptions {
@@ -93,6 +93,7 @@ export function resolveStoreOptions<Options extends NamespacedStoreOptions>(
 
 const CALL_OPTIONS = optionKeys<StoreCallOptions>({ signal: true });
 const SET_OPTIONS = optionKeys<StoreSetOptions>({ signal: true, ttlMs: true });
+const LEASE_OPTIONS = optionKeys<StoreLeaseOptions>({ signal: true, ttlMs: true });
 const STORE_CALL = { subject: "The store call" };
 
 export function assertCallOptions(options: StoreCallOptions): StoreCallOptions {
@@ -101,4 +102,8 @@ export function assertCallOptions(options: StoreCallOptions): StoreCallOptions {
 
 export function assertSetOptions(options: StoreSetOptions): StoreSetOptions {
   return assertOptions(options, SET_OPTIONS, STORE_CALL);
+}
+
+export function assertLeaseOptions(options: StoreLeaseOptions): StoreLeaseOptions {
+  return assertOptions(options, LEASE_OPTIONS, STORE_CALL);
 }

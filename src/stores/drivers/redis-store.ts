@@ -42,6 +42,8 @@ export function redisStore(
 }
 
 const SCAN_STEP = 1_000;
+/** The value of a lease. Not an entry: `get` ignores it. */
+const LEASE = "lease";
 
 /** What the user of the store is allowed to do with ACL rules that contain only these commands. */
 const COMMANDS = "+getrange +set +del +scan +publish +subscribe +ping";
@@ -92,6 +94,15 @@ class RedisDriver implements StoreDriver {
   async remove(key: string): Promise<void> {
     await this.#target.call("del", this.#prefix + key);
     this.#publish(key);
+  }
+
+  async createLease(key: string, ttlMs: number): Promise<boolean> {
+    const reply = await this.#target.call("set", this.#prefix + key, LEASE, "px", Math.ceil(ttlMs), "nx");
+    return reply === "OK";
+  }
+
+  async removeLease(key: string): Promise<void> {
+    await this.#target.call("del", this.#prefix + key);
   }
 
   /** Scans the whole database: Redis has no index by prefix. */

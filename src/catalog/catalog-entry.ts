@@ -1,0 +1,48 @@
+import type { CachedToolList } from "./tool-list-store.js";
+
+/** A listing in progress. */
+interface Listing {
+  /** The list is received, checked and cached, or the request has failed. */
+  readonly fetched: Promise<CachedToolList>;
+  /** The list is written to the store, too. */
+  readonly stored: Promise<CachedToolList>;
+  /** The list was invalidated since the request was sent, so the response may lack the latest change. */
+  isOutdated: boolean;
+}
+
+/** The cached list of one identity. */
+export class CatalogEntry {
+  readonly identity: string;
+  list: CachedToolList | undefined;
+  /** The list was reported as outdated. */
+  isInvalidated = false;
+  /** When that was (Unix time in milliseconds). */
+  invalidatedAt = Number.NEGATIVE_INFINITY;
+  listing: Listing | undefined;
+  /** The listing that follows the one in progress. */
+  nextListing: Promise<CachedToolList> | undefined;
+  /** Resolves when all lists are written to the store, in order. Never rejects. */
+  writing: Promise<void> = Promise.resolve();
+  /** The store was read, and has reported no change since. */
+  storeWasRead = false;
+  /** When another process has last written to the store (Unix time in milliseconds). */
+  storeChangedAt = Number.NEGATIVE_INFINITY;
+  /** Ends the wait for a change of the store. */
+  wake: (() => void) | undefined;
+  /** When the last listing started, in clock time. */
+  lastAttemptAt = Number.NEGATIVE_INFINITY;
+  /** The last listing started by `mustRefetch`. */
+  recheck: { readonly startedAt: number; readonly listing: Promise<CachedToolList> } | undefined;
+
+  constructor(identity: string) {
+    this.identity = identity;
+  }
+
+  invalidate(now: number): void {
+    this.isInvalidated = true;
+    this.invalidatedAt = now;
+    if (this.listing !== undefined) this.listing.isOutdated = true;
+    this.lastAttemptAt = Number.NEGATIVE_INFINITY;
+    this.recheck = undefined;
+  }
+}

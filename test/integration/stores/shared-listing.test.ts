@@ -1,0 +1,165 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { createMcpTools, type McpToolset } from "../../../src/index.js";
+import { McpServerManager, publishServer, registryServers } from "../../../src/manager/index.js";
+import { redisStore } from "../../../src/stores/index.js";
+import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { eventually, times } from "../../fixtures/clients.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
+
+const SCRIPT = fileURLToPath(new URL("../../fixtures/use-toolset.ts", import.meta.url));
+const first: TestTool = { name: "first", run: () => "1" };
+const second: TestTool = { name: "second", run: () => "2" };
+const WORKERS = 5;
+
+/** One server, one Redis, and toolsets that share no store object: each has its own connections, as a process would. */
+async function createFixture() {
+  const server = await startMcpTestServer({ tools: [first] });
+  const redis = await RedisServer.start();
+  const logger = new RecordingLogger();
+  const children: ChildProcess[] = [];
+  const closers: (() => Promise<void>)[] = [];
+  return {
+    server,
+    redis,
+    logger,
+    lists: () => server.received("tools/list").length,
+    openStore() {
+      const store = redisStore(redis.url, { timeoutMs: 15_000, logger });
+      closers.push(() => store.close());
+      return store;
+    },
+    async open(staleAfterMs?: number): Promise<McpToolset> {
+      const cache = { store: this.openStore(), ...(staleAfterMs === undefined ? {} : { staleAfterMs }) };
+      const toolset = await createMcpTools({ test: { url: server.url } }, { cache, logger });
+      closers.push(() => toolset.close());
+      return toolset;
+    },
+    openAll(staleAfterMs?: number): Promise<McpToolset[]> {
+      return Promise.all(times(WORKERS, () => this.open(staleAfterMs)));
+    },
+    /** Adds a tool, and announces it on the streams. */
+    async changeTools() {
+      server.tools = [first, second];
+      await server.notifyToolsChanged();
+    },
+    startProcess() {
+      const child = fork(SCRIPT, [server.url, redis.url], { execArgv: ["--import", "tsx"] });
+      children.push(child);
+      return child;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        const exited = once(child, "exit");
+        child.disconnect();
+        await exited;
+      }
+      for (const close of closers.toReversed()) await close();
+      await server.close();
+      await redis[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const namesOf = ({ tools }: McpToolset) => tools.map(({ mcp }) => mcp.name);
+
+describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 }, () => {
+  it("list a server once when they start together", async () => {
+    await using fixture = await createFixture();
+    const children = [fixture.startProcess(), fixture.startProcess()];
+    const reports = await Promise.all(children.map((child) => once(child, "message")));
+    expect(reports).toEqual([
+      [["test__first"], undefined],
+      [["test__first"], undefined],
+    ]);
+    expect(fixture.lists()).toBe(1);
+    await eventually(() => fixture.server.received("GET").length >= 2);
+    const changes = children.map((child) => once(child, "message"));
+    await fixture.changeTools();
+    for (const [names] of await Promise.all(changes)) expect(names).toEqual(["test__first", "test__second"]);
+  });
+
+  it("list it once when it announces a change, and all have the new tool", async () => {
+    await using fixture = await createFixture();
+    const toolsets = await fixture.openAll();
+    expect(fixture.lists()).toBe(1);
+    // A change is announced only to streams that are open.
+    await eventually(() => fixture.server.received("GET").length >= WORKERS);
+    await fixture.changeTools();
+    await eventually(() => toolsets.every((toolset) => namesOf(toolset).includes("second")));
+    expect(fixture.lists()).toBe(2);
+  });
+
+  it("list it once when their lists become stale", async () => {
+    await using fixture = await createFixture();
+    const toolsets = await fixture.openAll(1_000);
+    await eventually(async () => {
+      await Promise.all(toolsets.map((toolset) => toolset.toolsFor({})));
+      return fixture.lists() > 1;
+    });
+    await Promise.all(toolsets.map((toolset) => toolset.toolsFor({})));
+    expect(fixture.lists()).toBe(2);
+  });
+
+  it("get the list although the process that was to list it has died", async () => {
+    await using fixture = await createFixture();
+    fixture.server.addFault({ type: "hang" }, { method: "tools/list", times: 1 });
+    const child = fixture.startProcess();
+    await fixture.server.waitFor("tools/list");
+    child.kill("SIGKILL");
+    expect(namesOf(await fixture.open())).toEqual(["first"]);
+    expect(fixture.lists()).toBe(2);
+  });
+
+  it("ask the server each when a caller wants the current list", async () => {
+    await using fixture = await createFixture();
+    const toolsets = await fixture.openAll();
+    await Promise.all(toolsets.map((toolset) => toolset.refresh()));
+    expect(fixture.lists()).toBe(1 + WORKERS);
+  });
+
+  it("check the health of a published server once for all", async () => {
+    await using fixture = await createFixture();
+    const allow = [new URL(fixture.server.url).origin];
+    await publishServer(fixture.openStore(), { name: "test", url: fixture.server.url });
+    const managers = times(
+      WORKERS,
+      () => new McpServerManager({}, { cache: { store: fixture.openStore() } }),
+    );
+    try {
+      const refreshIntervalMs = 500;
+      for (const manager of managers)
+        await registryServers(fixture.openStore(), { allow, refreshIntervalMs }).attach(manager);
+      await eventually(() => managers.every(({ connected }) => connected.length === 1));
+      const startedAt = performance.now();
+      const before = fixture.lists();
+      await eventually(() => fixture.lists() >= before + 3);
+      // Each worker has checked several times. There is an interval between two requests.
+      expect(performance.now() - startedAt).toBeGreaterThan(2 * refreshIntervalMs);
+    } finally {
+      await Promise.all(managers.map((manager) => manager.close()));
+    }
+  });
+
+  it("go on without it, with one warning each", async () => {
+    await using fixture = await createFixture();
+    const toolsets = await Promise.all([fixture.open(), fixture.open()]);
+    await eventually(() => fixture.server.received("GET").length >= 2);
+    await fixture.redis.kill();
+    for (const toolset of toolsets) expect((await toolset.callTool({ name: "first" })).text()).toBe("1");
+    expect(fixture.logger.warnings).toEqual([]);
+    await fixture.changeTools();
+    await eventually(() => toolsets.every((toolset) => namesOf(toolset).includes("second")));
+    for (const toolset of toolsets) expect((await toolset.callTool({ name: "second" })).text()).toBe("2");
+    await Promise.all(toolsets.map((toolset) => toolset.refresh()));
+    expect(fixture.logger.warnings).toEqual(
+      times(2, () =>
+        expect.stringMatching(/^The stored tools of server "test" could not be leased: .*until it works/),
+      ),
+    );
+  });
+});
