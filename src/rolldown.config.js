@@ -41,7 +41,7 @@ function createChunkNames(bundle) {
     );
   const http = collect("transports/http/http-transport-factory.js");
   const stdio = collect("transports/stdio/stdio-transport.js");
-  const connection = collect("session/legacy-session.js", collect("session/connection.js"));
+  const connection = collect("session/connection.js");
   const names = new Map([...http].map((id) => [id, "http"]));
   for (const id of http) if (stdio.has(id)) names.set(id, "connection");
   for (const id of connection) names.set(id, "connection");

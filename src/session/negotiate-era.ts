@@ -7,6 +7,7 @@ import { rejectsModernEra, toEnvelope } from "./era-detection.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import type { SessionChannel } from "./session-channel.js";
 import type { Session } from "./session.js";
+import { openLegacySession } from "./legacy-session.js";
 
 /** The detected protocol era of a server, reused for later sessions. */
 export interface DetectedEra {
@@ -63,7 +64,6 @@ export async function openSession(
 }
 
 async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {
-  const { openLegacySession } = await import("./legacy-session.js");
   let rejection: McpRuntimeError;
   let channel: SessionChannel | undefined;
   try {
@@ -152,7 +152,6 @@ async function initializeWithoutEnvelope(era: DetectedEra, options: OpenSessionO
 }
 
 async function initialize(options: OpenSessionOptions): Promise<Session> {
-  const { openLegacySession } = await import("./legacy-session.js");
   return (await openLegacySession(options)) as Session;
 }
 
