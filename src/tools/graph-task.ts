@@ -71,11 +71,12 @@ export class GraphTask {
     return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
   }
 
-  /** Whether the task runs again because an interrupt was answered. */
+  /** Whether the task may run again: an interrupt was answered, or the graph goes on without an answer. */
   get isResumed(): boolean {
-    const scratchpad = Object(this.#configurable["__pregel_scratchpad"]) as JsonObject;
-    const { resume, nullResume } = scratchpad;
-    return nullResume !== undefined || (Array.isArray(resume) && resume.length > 0);
+    const { __pregel_scratchpad: scratchpad, __pregel_resuming: isResuming } = this.#configurable;
+    const { resume, nullResume } = Object(scratchpad) as JsonObject;
+    const isAnswered = nullResume !== undefined || (Array.isArray(resume) && resume.length > 0);
+    return isAnswered || isResuming === true;
   }
 
   /** Reads the value of the task's last interrupt from the checkpoint; it may be from another process. */

@@ -127,6 +127,7 @@ describe.each(nodes)("in %s, where all calls of a message are one task", (_, ope
     }
     await using mcp = await createTools(server);
     const agent = open({ model: createScriptedModel(), mcp, checkpointer });
+    expect((await agent.invoke(null, threadConfig("1"))).__interrupt__).toHaveLength(1);
     const half = { answers: { "call-1": { where: accept("Rome") } } };
     const again = await agent.invoke(new Command({ resume: half }), threadConfig("1"));
     expect(again.__interrupt__?.[0]?.value).toMatchObject({ error: expect.stringContaining("call-3") });
