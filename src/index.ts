@@ -130,8 +130,10 @@ export type { ServerMetadata, ServerNotification } from "./session/session.js";
 export type { Logger } from "./telemetry/logger.js";
 export type {
   AgentDefinition,
+  AgentDiscoveryMode,
   AgentResource,
   AgentTool,
+  AgentToolsConfiguration,
   McpAgentResource,
   ToolSnapshot,
 } from "./config/agent-definition.js";
@@ -222,6 +224,7 @@ export {
   type BeforeToolCallInput,
   type AfterToolCallResult,
   TOOL_DEFAULTS,
+  type ToolLimitOptions,
   type ToolOptions,
 } from "./tools/tool-options.js";
 export {

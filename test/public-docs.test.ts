@@ -17,11 +17,41 @@ function findEntryPoints(): string[] {
     .filter((file) => existsSync(file));
 }
 
-/** Lists the exported symbols and their public members that have no description. */
-function findUndocumented(): string[] {
+function createProgram(): ts.Program {
   const { config } = ts.readConfigFile(`${root}/src/tsconfig.json`, (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, `${root}/src`);
-  const program = ts.createProgram(findEntryPoints(), options);
+  return ts.createProgram(findEntryPoints(), options);
+}
+
+/** The exports of an entry point, of which none is an alias. */
+function getExports(file: string, program: ts.Program): { name: string; symbol: ts.Symbol }[] {
+  const checker = program.getTypeChecker();
+  const source = program.getSourceFile(file);
+  const module = source === undefined ? undefined : checker.getSymbolAtLocation(source);
+  if (module === undefined) throw new Error(`${file} exports nothing.`);
+  return checker.getExportsOfModule(module).map((exported) => {
+    const isAlias = (exported.flags & ts.SymbolFlags.Alias) !== 0;
+    return { name: exported.name, symbol: isAlias ? checker.getAliasedSymbol(exported) : exported };
+  });
+}
+
+/** Lists the members of exported types that an editor shows with the schema they are made from. */
+function findShownSchemas(program: ts.Program): string[] {
+  const checker = program.getTypeChecker();
+  return findEntryPoints().flatMap((file) =>
+    getExports(file, program)
+      .filter(({ symbol }) => (symbol.flags & ts.SymbolFlags.Interface) !== 0)
+      .flatMap(({ name, symbol }) =>
+        checker
+          .getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol))
+          .filter((member) => /\bZod/.test(checker.typeToString(checker.getTypeOfSymbol(member))))
+          .map((member) => `${name}.${member.name}`),
+      ),
+  );
+}
+
+/** Lists the exported symbols and their public members that have no description. */
+function findUndocumented(program: ts.Program): string[] {
   const checker = program.getTypeChecker();
   const undocumented = new Set<string>();
   const check = (symbol: ts.Symbol | undefined, name: string) => {
@@ -47,17 +77,12 @@ function findUndocumented(): string[] {
       for (const part of type.types) checkType(part, name);
   };
   for (const file of findEntryPoints()) {
-    const source = program.getSourceFile(file);
-    const module = source === undefined ? undefined : checker.getSymbolAtLocation(source);
-    if (module === undefined) throw new Error(`${file} exports nothing.`);
-    for (const exported of checker.getExportsOfModule(module)) {
-      const isAlias = (exported.flags & ts.SymbolFlags.Alias) !== 0;
-      const symbol = isAlias ? checker.getAliasedSymbol(exported) : exported;
+    for (const { name: exportedName, symbol } of getExports(file, program)) {
       const declarations = (symbol.declarations ?? []).filter(
         (declaration) => !declaration.getSourceFile().fileName.includes("node_modules"),
       );
       if (declarations.length === 0) continue;
-      const name = `${relative(root, file)}: ${exported.name}`;
+      const name = `${relative(root, file)}: ${exportedName}`;
       check(symbol, name);
       for (const declaration of declarations) {
         if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration))
@@ -70,7 +95,13 @@ function findUndocumented(): string[] {
 }
 
 describe("the public API", () => {
+  const program = createProgram();
+
   it("has a description of every export and every member", { timeout: 60_000 }, () => {
-    expect(findUndocumented()).toEqual([]);
+    expect(findUndocumented(program)).toEqual([]);
+  });
+
+  it("shows named types in editors, and no schemas", { timeout: 60_000 }, () => {
+    expect(findShownSchemas(program)).toEqual([]);
   });
 });

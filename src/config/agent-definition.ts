@@ -30,6 +30,13 @@ function agentObject<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
+/** A schema whose input has the name of an interface, which editors show instead of the schema. */
+function named<Schema extends z.ZodType, Input extends z.input<Schema>>(
+  schema: Schema,
+): z.ZodType<z.output<Schema>, Input> {
+  return schema as z.ZodType<z.output<Schema>, Input>;
+}
+
 /** The name that an object uses for a field: in camel case, in snake case, or another one. */
 export function findSpelling(object: JsonObject, ...names: readonly [string, ...string[]]): string {
   const spellings = names.flatMap((name) => [name, toSnakeCase(name)]);
@@ -203,6 +210,14 @@ const DYNAMIC_TOOLS_SCHEMA = withDefault(
   { type: "cached", refreshSchemaBeforeCall: true } satisfies ToolDiscovery,
 );
 
+const TOOLS_CONFIGURATION_SCHEMA = agentObject({
+  /**
+   * How tools are discovered.
+   * @default { type: "cached" }
+   */
+  discoveryMode: optional(named<typeof DISCOVERY_SCHEMA, AgentDiscoveryMode>(DISCOVERY_SCHEMA)),
+});
+
 const MCP_RESOURCE_SCHEMA = agentObject({
   /** The type of the resource. Resources of other types than `mcp` are ignored. */
   $resourceType: z.custom<AnyOf<"mcp"> | null>(),
@@ -226,16 +241,10 @@ const MCP_RESOURCE_SCHEMA = agentObject({
    * The tools as saved in the definition.
    * @default []
    */
-  availableTools: list(TOOL_SCHEMA),
+  availableTools: list(named<typeof TOOL_SCHEMA, AgentTool>(TOOL_SCHEMA)),
   /** Where the tools come from. */
   toolsConfiguration: optional(
-    agentObject({
-      /**
-       * How tools are discovered.
-       * @default { type: "cached" }
-       */
-      discoveryMode: optional(DISCOVERY_SCHEMA),
-    }),
+    named<typeof TOOLS_CONFIGURATION_SCHEMA, AgentToolsConfiguration>(TOOLS_CONFIGURATION_SCHEMA),
   ),
   /** The predecessor of `toolsConfiguration`, which takes precedence: `none`, `schema` or `all`. */
   dynamicTools: z.unknown().optional(),
@@ -278,6 +287,10 @@ export const AGENT_SCHEMA = agentObject({
 export interface AgentDefinition extends z.input<typeof AGENT_SCHEMA> {}
 /** A resource of an agent definition. Resources of other types than `mcp` are ignored. */
 export interface AgentResource extends z.input<typeof MCP_RESOURCE_SCHEMA> {}
+/** Where the tools of a resource come from. */
+export interface AgentToolsConfiguration extends z.input<typeof TOOLS_CONFIGURATION_SCHEMA> {}
+/** How the tools of a resource are discovered. */
+export interface AgentDiscoveryMode extends z.input<typeof DISCOVERY_SCHEMA> {}
 /** A tool snapshot as written in an agent definition. Keys may also be written in snake case. */
 export interface AgentTool extends z.input<typeof TOOL_SCHEMA> {}
 

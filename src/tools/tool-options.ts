@@ -55,6 +55,9 @@ const TOOL_LIMIT_FIELDS = {
   contentChars: option.count,
 };
 
+/** Limits of all tools. */
+export interface ToolLimitOptions extends OptionsOf<typeof TOOL_LIMIT_FIELDS> {}
+
 export const TOOL_OPTION_FIELDS = {
   /**
    * The schema that models see: one that all providers accept, or the server's original.
@@ -90,7 +93,7 @@ export const TOOL_OPTION_FIELDS = {
    */
   outputValidation: option.oneOf("warn", "error", "off"),
   /** Limits on what the model sees. */
-  limits: optionsSchema<OptionsOf<typeof TOOL_LIMIT_FIELDS>>(TOOL_LIMIT_FIELDS, {
+  limits: optionsSchema<ToolLimitOptions>(TOOL_LIMIT_FIELDS, {
     hint: "The limits of a server belong in its definition",
   }),
   /**
