@@ -100,7 +100,9 @@ export function mcpMiddleware<Name extends string>(
       const updated = await toolList.update(request.tools, config);
       const tools =
         disclosure === undefined ? updated : await disclosure.selectForAgent(request, updated, config);
-      return handler({ ...request, tools: tools as typeof request.tools });
+      const response = await handler({ ...request, tools: tools as typeof request.tools });
+      disclosure?.recordSelection(response);
+      return response;
     },
     afterModel: async (state) => {
       const _mcpDecisions = await approval.request(state);
@@ -108,6 +110,7 @@ export function mcpMiddleware<Name extends string>(
     },
     wrapToolCall: async (request, handler) => {
       const { toolCall } = request;
+      disclosure?.recallSelection(request.state);
       const ownTool = disclosure?.getOwnTool(toolCall.name);
       if (ownTool !== undefined) return handler({ ...request, tool: ownTool });
       if (request.tool !== undefined && !toolList.isToolsetTool(request.tool)) return handler(request);

@@ -1,8 +1,9 @@
+import { AIMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool, StructuredTool } from "@langchain/core/tools";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { assertOptionalArray, option, optionsSchema, parseOptions } from "../config/parse-options.js";
-import { toArray } from "../json/json.js";
+import { toArray, toObject } from "../json/json.js";
 import { type CountTokens, countToolTokens } from "../tool-search/estimate-tokens.js";
 import {
   formatSearchResult,
@@ -141,6 +142,9 @@ const PROVIDER_SEARCH_TOOLS: Readonly<Record<string, ProviderTool>> = {
   openai: { type: "tool_search" },
 };
 
+/** The key in the metadata of a response under which a selection of all tools is recorded. */
+const SELECTION_KEY = "mcp_tools";
+
 /** The most characters of the list of servers in the description of `search_tools`. */
 const MAX_SERVER_LIST_CHARS = 4_000;
 const MAX_SERVER_CHARS = 60;
@@ -153,8 +157,10 @@ export class ToolDisclosure {
   /** By its description, which names the servers. */
   readonly #searchTools = new Map<string, StructuredTool>();
   readonly loadTool: StructuredTool;
-  /** Whether an agent was created with some tools of the toolset: it cannot find the others. */
-  #hasSelection = false;
+  /** Whether an agent was created with some tools of the toolset: it cannot find the others. Unknown before its first model call. */
+  #hasSelection: boolean | undefined;
+  /** The same as another process has recorded it, for a run that is resumed after its model call. */
+  #hadSelection = false;
   #hasLoggedCollision = false;
   #hasLoggedFallback = false;
 
@@ -185,7 +191,8 @@ export class ToolDisclosure {
     updated: readonly unknown[],
     config: RunnableConfig,
   ): Promise<readonly unknown[]> {
-    this.#hasSelection ||= registered.some((tool) => this.#toolList.isToolsetTool(tool));
+    const hasToolsetTool = registered.some((tool) => this.#toolList.isToolsetTool(tool));
+    this.#hasSelection = this.#hasSelection === true || hasToolsetTool;
     const tools = await this.#list(config);
     const toolsetNames = new Set(tools.map(({ name }) => name));
     const others = updated.filter(
@@ -212,9 +219,22 @@ export class ToolDisclosure {
     return [...this.#select({ tools, state, model }, config)];
   }
 
+  /** Records in a response of the model that no tool was left out, for a process that resumes the run after it. */
+  recordSelection(response: unknown): void {
+    if (this.#hasSelection === false && AIMessage.isInstance(response))
+      response.response_metadata = { ...response.response_metadata, [SELECTION_KEY]: "all" };
+  }
+
+  /** Call before a tool call runs: without the record of another process, all tools that an agent lacks were left out. */
+  recallSelection(state: unknown): void {
+    const messages = toArray(Reflect.get(Object(state), "messages"));
+    const last = messages.findLast((message) => AIMessage.isInstance(message));
+    this.#hadSelection = toObject(last?.response_metadata)[SELECTION_KEY] !== "all";
+  }
+
   /** Whether the agent was created without this tool, on purpose. */
   isLeftOut(name: string): boolean {
-    return this.#hasSelection && this.#toolList.isLeftOut(name);
+    return (this.#hasSelection ?? this.#hadSelection) && this.#toolList.isLeftOut(name);
   }
 
   async #list(config: RunnableConfig): Promise<readonly McpTool[]> {

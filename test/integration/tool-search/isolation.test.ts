@@ -1,10 +1,11 @@
+import { MemorySaver } from "@langchain/langgraph";
 import { createAgent, createMiddleware } from "langchain";
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { createToolDisclosure, McpToolNode } from "../../../src/langchain/langgraph.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { type Agent, getToolMessages, userInput } from "../../fixtures/agents.js";
+import { type Agent, getToolMessages, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
 import { times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -36,6 +37,31 @@ describe("tools that an agent was created without", () => {
       expect(server.executions).toEqual([]);
     },
   );
+});
+
+describe("a run that is resumed by an agent that has not called its model yet", () => {
+  const rules = { wipe: { requireApproval: true } };
+
+  it.each([
+    ["does not call a tool that the agent was created without", ["srv__read"], 0],
+    ["calls a tool that an agent without tools has found", [], 1],
+  ] as const)("%s", async (_, selected, executions) => {
+    await using fixture = await startToolset({ tools, rules });
+    const { mcp, server } = fixture;
+    const checkpointer = new MemorySaver();
+    const { model } = createRecordingModel({ name: "srv__wipe", args: {} });
+    const createTestAgent = () =>
+      createAgent({
+        model,
+        tools: mcp.tools.filter(({ name }) => (selected as readonly string[]).includes(name)),
+        middleware: [mcpMiddleware(mcp, { disclosure: "search" })],
+        checkpointer,
+      }) as unknown as Agent;
+    const paused = await createTestAgent().invoke(userInput, threadConfig("1"));
+    expect(paused.__interrupt__).toHaveLength(1);
+    await createTestAgent().invoke(resumeWith({ type: "approve" }), threadConfig("1"));
+    expect(server.executions).toHaveLength(executions);
+  });
 });
 
 describe("tool search", () => {
