@@ -193,11 +193,17 @@ const SESSION_LOSS_ERRORS: ReadonlySet<string> = new Set([
   "-32000 Bad Request: Server not initialized",
 ]);
 
+/**
+ * Whether an error without an HTTP status reports a lost session, or a server of another era. Servers reject a protocol
+ * version with 400 before they run a request; with 200, the code may come from what the request has run.
+ */
 function reportsSessionLoss(failure: unknown, session: Session): failure is McpRuntimeError {
-  if (!(failure instanceof McpRuntimeError) || failure.status !== undefined || session.id === undefined)
-    return false;
-  const { code, cause } = failure;
-  return cause instanceof Error && SESSION_LOSS_ERRORS.has(`${code} ${cause.message}`);
+  if (!(failure instanceof McpRuntimeError) || failure.status !== undefined) return false;
+  const { kind, code, cause } = failure;
+  if (kind === "unsupported-protocol") return true;
+  return (
+    session.id !== undefined && cause instanceof Error && SESSION_LOSS_ERRORS.has(`${code} ${cause.message}`)
+  );
 }
 
 /** Not for a server without sessions, nor with a configured session id. */

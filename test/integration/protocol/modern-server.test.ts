@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type CallContext, createMcpTools, McpClient } from "../../../src/index.js";
 import { createTestClient, echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
 import { startEraServer } from "../../fixtures/era-server.js";
 import { ProcessEvents } from "../../fixtures/process-events.js";
 
@@ -82,6 +83,31 @@ describe("a server that supports only 2026-07-28", () => {
     });
     expect(server.received("server/discover")).toHaveLength(1);
   });
+
+  it.each([
+    [200, false, 1],
+    [200, true, 2],
+    [400, false, 2],
+  ])(
+    "that rejects the version of a call with status %i (idempotent: %s) receives it %i times",
+    async (status, idempotent, calls) => {
+      let rejections = 1;
+      await using server = await startMcpTestServer({
+        intercept: async ({ response, body }) => {
+          const { id, method } = body as { readonly id: unknown; readonly method: string };
+          if (method !== "tools/call" || rejections === 0) return false;
+          rejections -= 1;
+          const error = { code: -32022, message: "Unsupported" };
+          response.writeHead(status, { "content-type": "application/json" });
+          response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+          return true;
+        },
+      });
+      await using client = createTestClient(server);
+      await client.callTool(echo(), { idempotent }).catch((error: unknown) => error);
+      expect(server.received("tools/call")).toHaveLength(calls);
+    },
+  );
 
   it("fails with a hint when protocol is set to legacy", async () => {
     await using server = await startEraServer("modern");
