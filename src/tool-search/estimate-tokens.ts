@@ -18,13 +18,15 @@ export function estimateTokens(text: string): number {
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
+  /** What does not fit into the description: models read it with the first parameter. */
+  readonly descriptionRest?: string;
   readonly mcp: { readonly server: string; readonly inputSchema: JsonObject };
 }
 
 const estimates = new WeakMap<ToolDefinition, number>();
 
 /**
- * The tokens of a tool's definition: its name, its description and the input schema as the server wrote it, so that no
+ * The tokens of a tool's definition: its name, its whole description and the input schema as the server wrote it, so that no
  * schema is made for models that may never see it.
  */
 export function countToolTokens(tool: ToolDefinition, countTokens: CountTokens = estimateTokens): number {
@@ -36,8 +38,8 @@ export function countToolTokens(tool: ToolDefinition, countTokens: CountTokens =
   return tokens;
 }
 
-function toDefinitionText({ name, description, mcp }: ToolDefinition): string {
-  return JSON.stringify({ name, description, parameters: mcp.inputSchema });
+function toDefinitionText({ name, description, descriptionRest = "", mcp }: ToolDefinition): string {
+  return `${JSON.stringify({ name, description, parameters: mcp.inputSchema })}${descriptionRest}`;
 }
 
 /** Options of `tokenCosts`. */

@@ -24,6 +24,7 @@ import {
   toToolFailure,
 } from "./tool-failure.js";
 import { resolveOutput } from "./tool-options.js";
+import { getKeptRest } from "./tool-description.js";
 import {
   type CallInterceptor,
   ToolContext,
@@ -123,7 +124,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   constructor(fields: McpToolFields) {
     super(STRUCTURED_TOOL_FIELDS);
     // Not passed to `super`, which reads every property: `schema_hash` is computed on demand.
-    this.metadata = toToolMetadata(this, fields);
+    this.metadata = Object.freeze(toToolMetadata(this, fields));
     this.name = fields.name;
     this.description = fields.description;
     const internals: ToolInternals = {
@@ -139,7 +140,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   /** The tool as its server describes it. */
   get mcp(): McpToolDetails {
-    return (this.internals.details ??= toToolDetails(this.runtime));
+    return (this.internals.details ??= Object.freeze(toToolDetails(this.runtime)));
   }
 
   /** @internal */
@@ -151,6 +152,12 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   /** @internal Does not create the runtime, as `mcp` does. */
   get listed(): Pick<McpToolFields, "server" | "info"> {
     return this.internals.fields;
+  }
+
+  /** @internal What does not fit into the description, for estimates of tokens. */
+  get descriptionRest(): string {
+    const { description, info } = this.runtime.schema;
+    return getKeptRest(description, info.inputSchema);
   }
 
   /** The input schema that models see, for the tool as last seen. Frozen, because all users of the tool share it. */

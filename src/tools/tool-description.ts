@@ -59,11 +59,21 @@ export function addDescriptionRest(
     const reason = `descriptions.maxChars is ${limits.maxChars}, and there is no parameter of a portable schema whose description could have the rest`;
     return { schema, warnings: [loss(shown.length, reason)] };
   }
-  const kept = truncateAtSentence(rest, Math.max(limits.maxChars, MAX_KEPT_CHARS));
+  const kept = truncateRest(rest, limits);
   const extended = { ...properties, [first[0]]: appendDescription(first[1], `${CONTINUED} ${kept}`) };
   const result = { ...schema, properties: extended };
   const warnings = kept === rest ? [] : [loss(shown.length + kept.length, "the rest is too long")];
   return { schema: result, warnings };
+}
+
+/** Returns what `addDescriptionRest` adds for this input schema of a server, for estimates of tokens. */
+export function getKeptRest({ rest, limits }: ToolDescription, inputSchema: JsonObject): string {
+  const [first] = Object.values(toObject(inputSchema["properties"]));
+  return rest === "" || !isPlainObject(first) ? "" : `${CONTINUED} ${truncateRest(rest, limits)}`;
+}
+
+function truncateRest(rest: string, { maxChars }: DescriptionLimits): string {
+  return truncateAtSentence(rest, Math.max(maxChars, MAX_KEPT_CHARS));
 }
 
 /** Appends a text to the description of a portable schema; a union has none of its own. */

@@ -3,7 +3,7 @@ import type { McpSkillInfo } from "../../client/skills/skill-info.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
 import { type TokenCosts, type ToolDefinition, toTokenCosts } from "../../tool-search/estimate-tokens.js";
-import { resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
+import { getKeptRest, resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
 import { resolveNaming, toToolName } from "../../tools/tool-names.js";
 import type { ServerResult } from "../servers/connect-servers.js";
 import type { SelectedServer } from "../servers/selected-server.js";
@@ -86,9 +86,15 @@ export function toToolDefinition(
   { name: server, config, redactor }: SelectedServer,
 ): ToolDefinition {
   const limits = resolveDescriptions(config.descriptions);
-  const { shown } = toToolDescription(tool, { server, limits });
+  const description = toToolDescription(tool, { server, limits });
   const name = redactor.redact(toToolName({ server, tool: tool.name }, NAMING));
-  return { name, description: shown, mcp: { server, inputSchema: tool.inputSchema } };
+  const descriptionRest = getKeptRest(description, tool.inputSchema);
+  return {
+    name,
+    description: description.shown,
+    descriptionRest,
+    mcp: { server, inputSchema: tool.inputSchema },
+  };
 }
 
 /** Estimates the tokens of the definitions of all servers, as `tokenCosts` of a toolset does. */

@@ -554,7 +554,9 @@ describe("doctor: tokens of definitions", () => {
   });
 
   it("does not warn below, and counts as tokenCosts of a toolset", async () => {
-    await using server = await startMcpTestServer({ tools: createTools(20, 500) });
+    const inputSchema = { type: "object", properties: { id: { type: "string" } } };
+    const long = { name: "long", description: "word ".repeat(600), inputSchema, run: () => "" };
+    await using server = await startMcpTestServer({ tools: [...createTools(20, 500), long] });
     using folder = createProject({ small: { url: server.url } });
     const { stdout } = await cli(folder, "doctor", "--json");
     const { findings, tokenCosts } = JSON.parse(stdout) as {
@@ -564,6 +566,8 @@ describe("doctor: tokens of definitions", () => {
     expect(findings.map(({ code }) => code)).not.toContain("too-many-tokens");
     await using mcp = await createMcpTools({ small: { url: server.url } });
     expect(tokenCosts).toEqual(mcp.tokenCosts());
+    // Models read all 3,000 characters: the description of the tool has 1,024, its first parameter the others.
+    expect(mcp.tokenCosts().servers.small?.tools["small__long"]).toBeGreaterThan(3_000 / 4);
   });
 });
 

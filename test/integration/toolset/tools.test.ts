@@ -61,6 +61,10 @@ describe("a tool", () => {
     expect(fixture.tool.metadata).toMatchObject(listed);
     expect((await fixture.call({ text: "a", user: "u" })).metadata).toMatchObject(listed);
     expect((await fixture.call({ text: 1 })).metadata).toMatchObject(listed);
+    // All users of the tool share them.
+    const { metadata, mcp } = fixture.tool;
+    for (const shared of [metadata, metadata?.["annotations"], mcp, mcp.annotations])
+      expect(Object.isFrozen(shared)).toBe(true);
   });
 
   it("has large icons and a large _meta only in tool.mcp, not in the metadata of every message", async () => {
