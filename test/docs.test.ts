@@ -91,6 +91,16 @@ function findBrokenLinks(path: string, page: string): string[] {
   });
 }
 
+/** The options and methods in the types of @langchain/mcp-adapters 1.1.4. */
+const ADAPTER_NAMES = (
+  "mcpServers throwOnLoadError prefixToolNameWithServerName additionalToolNamePrefix useStandardContentBlocks " +
+  "onConnectionError outputHandling defaultToolTimeout beforeToolCall afterToolCall onMessage onProgress onCancelled " +
+  "onInitialized onPromptsListChanged onResourcesListChanged onResourcesUpdated onRootsListChanged onToolsListChanged " +
+  "transport type command args env encoding stderr cwd restart url headers authProvider reconnect automaticSSEFallback " +
+  "enabled maxAttempts delayMs config initializeConnections getTools setLoggingLevel getClient listResources " +
+  "listResourceTemplates readResource close loadMcpTools"
+).split(" ");
+
 describe("the documentation", () => {
   it("has a README and pages of limited length", () => {
     const tooLong = [...pages].filter(
@@ -139,6 +149,13 @@ describe("the documentation", () => {
     );
     expect(blocks.length).toBeGreaterThan(30);
     expect(await getTypeErrors(blocks)).toBe("");
+  });
+
+  it("says what each option and method of @langchain/mcp-adapters 1.1.4 is here", () => {
+    const page = readFileSync(`${root}/docs/migrating-from-mcp-adapters.md`, "utf8");
+    const rows = page.split("\n").flatMap((line) => /^\| (.*?) \| /.exec(line)?.[1] ?? []);
+    const named = new Set(rows.flatMap((cell) => [...cell.matchAll(/\w+/g)].map(([name]) => name)));
+    expect(ADAPTER_NAMES.filter((name) => !named.has(name))).toEqual([]);
   });
 
   it("has no broken links", () => {
