@@ -66,7 +66,7 @@ export class ArgumentInjector {
     return this.#steps.reduce((result, step) => applyEntry(result, step, agentInput), args);
   }
 
-  /** Describes the injected arguments that are no parameters of the tool: their names are probably misspelled. */
+  /** Describes the injected arguments that are not parameters of the tool: their names are probably misspelled. */
   describeUnknown(inputSchema: JsonObject): string[] {
     const isOpen = COMPOSITIONS.some((keyword) => keyword in inputSchema);
     if (isOpen || !isPlainObject(inputSchema["properties"])) return [];

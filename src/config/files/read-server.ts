@@ -89,7 +89,7 @@ export async function readServer(
   const result =
     problems.length > 0 ? problems : await resolveDefinition(name, translated, expander, context);
   const isCommand = translated.connection["command"] !== undefined;
-  // The paths of this machine are no news to a command that runs on it.
+  // A command that runs on this machine can read its paths anyway.
   const variables = [...expander.variables].filter(
     (variable) => !isCommand || !variable.startsWith("predefined:"),
   );

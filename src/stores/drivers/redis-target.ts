@@ -158,7 +158,7 @@ class SingleTarget implements RedisTarget {
   /** A node of a cluster accepts some of the keys and lists only those. No user lacks the permission for HELLO. */
   async #assertNotInCluster(client: RedisClient): Promise<void> {
     const reply = await client.call("hello").catch((error: unknown) => {
-      // Servers and proxies without HELLO are no cluster nodes that could be detected.
+      // Servers and proxies without HELLO cannot be detected as cluster nodes.
       if (error instanceof Error && error.name === "ReplyError") return [];
       throw error;
     });

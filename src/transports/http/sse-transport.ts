@@ -159,7 +159,7 @@ export class SseTransport implements Transport {
     else only.reject(failure);
   }
 
-  /** An event that does not even begin like a message is no response: it is reported, and the response may still follow. */
+  /** An event that does not even begin like a message is not a response: it is reported, and the response may still follow. */
   #onInvalid(text: string, reason: string, value: unknown): void {
     if (/^\s*[{[]/.test(text)) this.#onUnmatched(value, reason);
     else this.onerror?.(invalidResponseError(this.#httpClient, reason));
