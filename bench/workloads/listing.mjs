@@ -4,8 +4,7 @@ import { toLine } from "../measure/run-rounds.mjs";
 export async function* listing(bench) {
   const toolCount = bench.size.toolCounts.at(-1);
   const servers = await bench.openServer("bare", { toolCount });
-  const rounds = bench.size.slowRounds;
-  const result = await bench.runBlocks("open-tools", { servers, toolCount }, { rounds });
+  const result = await bench.runBlocks("open-tools", { servers, toolCount });
   const title = `listing and converting ${toolCount} tools`;
   yield toLine({ id: "listing", title, unit: "ms" }, result, ({ ms }) => ms);
 }
