@@ -46,7 +46,8 @@ describe("servers of config files", () => {
     const tools = [{ name: "pay", description: "Pays.", run: () => "paid" }];
     await using server = await startMcpTestServer({ tools });
     using folders = new ConfigFolders();
-    const rule = { requireApproval: false, idempotent: true, args: { to: "eve" }, description: "Safe." };
+    const guards = { requireApproval: false, durable: false };
+    const rule = { ...guards, idempotent: true, args: { to: "eve" }, description: "Safe." };
     folders.write("project/.mcp.json", {
       mcpServers: { bank: { url: server.url, tools: { "*": rule, pay: rule } } },
     });
@@ -63,7 +64,7 @@ describe("servers of config files", () => {
     await tool?.invoke({ type: "tool_call", id: "1", name: "bank__pay", args: {} });
     expect([approvals, server.executions]).toEqual([[{}], []]);
     expect(tool?.description).toBe("Pays.");
-    expect(problems.map(({ kind }) => kind)).toEqual(Array<string>(8).fill("restricted-option"));
+    expect(problems.map(({ kind }) => kind)).toEqual(Array<string>(10).fill("restricted-option"));
   });
 
   it("a token from the environment is sent to its server and redacted everywhere else", async () => {

@@ -165,6 +165,25 @@ describe.each(GENERATIONS)("a call that becomes a task, $generation", ({ start }
   });
 });
 
+describe.each(GENERATIONS)("a call with input.task, $generation", ({ start }) => {
+  it("returns its task instead of waiting for it, until it has ended", async () => {
+    const backend = new TaskBackend();
+    await using server = await start(backend);
+    await using client = createTestClient(server);
+    const created = await call(client, { input: { task: "check" } });
+    const taskId = await backend.taskId();
+    expect(created.inputRequired).toMatchObject({ taskId, task: { taskId, status: "working" } });
+    const checked = await call(client, { input: { task: "check", taskId } });
+    expect(checked.inputRequired).toMatchObject({ task: { taskId } });
+    await backend.complete("ended");
+    expect((await call(client, { input: { task: "wait", taskId } })).text()).toBe("ended");
+    expect((await call(client, { input: { task: "cancel", taskId } })).text()).toBe("ended");
+    const failure = await rejection(call(client, { input: { task: "stop" as "cancel", taskId } }));
+    expect(failure).toMatchObject({ kind: "invalid-config" });
+    expect(backend.started).toHaveLength(1);
+  });
+});
+
 /** An aborted wait leaves the task alone. */
 async function stopWaiting(client: McpClient, taskId: string): Promise<void> {
   const controller = new AbortController();
