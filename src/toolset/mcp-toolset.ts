@@ -190,7 +190,8 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   getPrompt(call: ToolsetPromptCall<Name>, options?: ToolsetCallOptions): Promise<BaseMessage[]>;
   /**
    * Lists the skills of the servers, or of one of them, without those that `pin: "block"` blocks. No file is read.
-   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server could not be listed
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server that is not `optional` could not be
+   * listed
    */
   listSkills(
     selection?: { readonly server?: Name | undefined },

@@ -261,9 +261,22 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     const { config, ...request } = toRunOptions("listSkills", options);
     const caller = { ...request, context: toCallerContext(config) };
     const servers = server === undefined ? this.#serverSet.enabled : [this.#serverSet.get(server)];
-    const listing = servers.map(async ({ name, skills }) =>
-      (await skills.list(caller)).map((skill) => ({ ...skill, server: name as Name })),
-    );
+    const listing = servers.map(async ({ name, isOptional, skills }) => {
+      try {
+        return (await skills.list(caller)).map((skill) => ({ ...skill, server: name as Name }));
+      } catch (error) {
+        const isTolerated =
+          isOptional &&
+          server === undefined &&
+          error instanceof McpRuntimeError &&
+          error.kind !== "invalid-config";
+        if (!isTolerated) throw error;
+        this.#serverSet.settings.warn(
+          `The skills of optional server "${name}" are not listed: ${error.message}`,
+        );
+        return [];
+      }
+    });
     return unwrapServers(await Promise.allSettled(listing)).flat();
   }
 

@@ -227,6 +227,31 @@ describe("a toolset", () => {
     expect(await rejection(mcp.readSkill({ server: "one", name: "a" } as never))).toMatchObject(invalid);
   });
 
+  it("lists the skills of the others if an optional server is down", async () => {
+    await using server = await startSkillServer(MODERN);
+    const logger = new RecordingLogger();
+    const down = { url: "http://127.0.0.1:1/mcp", optional: true, retry: false } as const;
+    await using mcp = await createMcpTools({ docs: { url: server.url }, down }, { logger });
+    expect(await mcp.listSkills()).toHaveLength(2);
+    expect(logger.messages.join("\n")).toContain('The skills of optional server "down" are not listed');
+    expect(await rejection(mcp.listSkills({ server: "down" }))).toMatchObject({ kind: "not-sent" });
+  });
+
+  it("lists and reads skills as the user of the call", async () => {
+    await using server = await startSkillServer("SDK 1, 2025-11-25");
+    const identity = ({ configurable }: { configurable: Record<string, unknown> }) =>
+      String(configurable["user"] ?? "all");
+    await using mcp = await createMcpTools({ docs: { url: server.url, identity } });
+    for (const user of ["ann", "bob"]) {
+      const config = { configurable: { user } };
+      expect(await mcp.listSkills({}, { config })).toHaveLength(2);
+      const { body } = await mcp.readSkill({ server: "docs", skill: "refunds" }, { config });
+      expect(body).toBe("# refunds");
+    }
+    const identities = mcp.clients.docs.sessions().map((session) => session.identity);
+    expect(identities.toSorted()).toEqual(["all", "ann", "bob"]);
+  });
+
   it("reads other files of the version whose SKILL.md was read in the thread", async () => {
     const files = { ...SKILL_FILES };
     await using server = await startSkillServer(MODERN, files);
