@@ -1,4 +1,8 @@
-import { type CallbackManagerForToolRun, parseCallbackConfigArg } from "@langchain/core/callbacks/manager";
+import {
+  CallbackManager,
+  type CallbackManagerForToolRun,
+  parseCallbackConfigArg,
+} from "@langchain/core/callbacks/manager";
 import { type ToolCall, ToolMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
@@ -197,11 +201,17 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     assertObject(config, { subject: `The call to tool ${JSON.stringify(this.name)}`, path: "config" });
     const signal = toRunSignal(config);
     const run = this.createRun(args, signal === undefined ? config : { ...config, signal });
+    const callbacks = config.callbacks === undefined ? undefined : await startToolRun(this, args, config);
+    let result: ToolResult;
     try {
-      return await executeToolCall(run);
+      result = await executeToolCall(run);
     } catch (error) {
-      throw toModelFailure(error, run);
+      const failure = toModelFailure(error, run);
+      await callbacks?.handleToolError(failure);
+      throw failure;
     }
+    await callbacks?.handleToolEnd(result.text());
+    return result;
   }
 
   /**
@@ -398,6 +408,24 @@ function toToolMetadata(tool: McpTool, { server, info, metadata: extra }: McpToo
   Object.defineProperty(metadata, TOOL, { value: tool });
   Object.defineProperty(metadata, "schema_hash", SCHEMA_HASH);
   return Object.assign(metadata, extra);
+}
+
+/** Reports a run to callbacks as `StructuredTool.call` does. */
+async function startToolRun(
+  tool: McpTool,
+  args: JsonObject,
+  { callbacks, tags, metadata, runId, runName = tool.name }: ToolRunConfig,
+): Promise<CallbackManagerForToolRun | undefined> {
+  const manager = CallbackManager.configure(
+    callbacks,
+    tool.callbacks,
+    tags,
+    tool.tags,
+    metadata,
+    tool.metadata,
+  );
+  const input = JSON.stringify(args);
+  return manager?.handleToolStart(tool.toJSON(), input, runId, undefined, undefined, undefined, runName);
 }
 
 const MAX_METADATA_CHARS = 4_096;
