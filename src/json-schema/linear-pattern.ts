@@ -120,13 +120,18 @@ class LinearPattern {
   }
 }
 
-/** Loaded on demand, because most schemas have no patterns and the engine takes as long to load as 20 small modules. */
-const requireOnDemand = createRequire(import.meta.url);
+let engine: typeof re2js | undefined;
 
-/** @throws PatternError */
+/**
+ * Loads the engine on demand, because most schemas have no patterns and it takes as long to load as 20 small modules.
+ *
+ * @throws PatternError
+ */
 function loadEngine(): typeof re2js {
   try {
-    return requireOnDemand("re2js") as typeof re2js;
+    // `import.meta.url` is undefined in a bundle that is a CommonJS module.
+    const url = import.meta.url as string | undefined;
+    return (engine ??= createRequire(url ?? `${process.cwd()}/index.js`)("re2js") as typeof re2js);
   } catch {
     throw new PatternError('cannot be checked, because the package "re2js" cannot be loaded');
   }
