@@ -3,6 +3,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type AgentMiddleware, createMiddleware } from "langchain";
 import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
+import { assertMinimumVersion } from "../errors/load-optional-dependency.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
 import { type CallLocation, PendingApprovals } from "../tools/approval/request-approval.js";
 import type { ApprovalDecision } from "../tools/approval/reviewable-call.js";
@@ -80,6 +81,7 @@ export function mcpMiddleware<Name extends string>(
   toolset: McpToolset<Name>,
   options: McpMiddlewareOptions<Name> = {},
 ): AgentMiddleware<undefined, undefined, unknown, readonly []> {
+  assertMinimumVersion("langchain", "mcpMiddleware");
   assertToolset("mcpMiddleware", toolset);
   const subject = "The middleware";
   const {

@@ -3,7 +3,6 @@
 // With --save <folder>, writes the tools as servers.json, which `npm run bench:schemas -- --data <folder>` reads.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +10,7 @@ import { parseArgs } from "node:util";
 import { createMcpTools, type McpClient, type McpToolset } from "../../src/index.js";
 import type { JsonObject } from "../../src/json/json.js";
 import { eventually } from "../fixtures/clients.js";
-import { findFreePort } from "../fixtures/listener.js";
+import { findFreePort, isListening } from "../fixtures/listener.js";
 import { findProviderViolations } from "../fixtures/provider-rules.js";
 import { RecordingLogger } from "../fixtures/recording-logger.js";
 import { PLACEHOLDERS, WILD_SERVERS, type WildServer } from "./servers.js";
@@ -111,18 +110,6 @@ class HttpProgram implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
   }
-}
-
-function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    const end = (isOpen: boolean) => {
-      socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once("connect", () => end(true));
-    socket.once("error", () => end(false));
-  });
 }
 
 /** The servers that this process has started. */

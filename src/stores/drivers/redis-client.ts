@@ -64,11 +64,20 @@ export function managedClientOptions(timeoutMs: number): object {
   };
 }
 
-/** ioredis rejects with "Connection is closed" and emits the reason as an event. */
+/**
+ * ioredis rejects with "Connection is closed" and emits the reason as an event. ioredis 5 also resolves after a rejected
+ * AUTH, although it has disconnected.
+ */
 async function connectClient(client: ClientLifecycle, lastError: () => unknown): Promise<void> {
   await client.connect().catch((error: unknown) => {
     throw lastError() ?? error;
   });
+  const error = lastError();
+  if (error instanceof Error && getCommandName(error) === "auth") throw error;
+}
+
+function getCommandName(error: Error & { readonly command?: { readonly name?: string } }): unknown {
+  return error.command?.name;
 }
 
 /** Disconnects and waits until the connection is closed. */

@@ -163,7 +163,7 @@ const ADVICE: ReadonlyMap<string, FailureAdvice> = new Map([
     "NOAUTH",
     {
       kind: "unauthorized",
-      text: "It requires a password: add it to the address (redis://user:password@host) or to the client.",
+      text: "It requires a password: add it to the address (redis://user:password@host) or to the client, or check it.",
     },
   ],
   ["WRONGPASS", { kind: "unauthorized", text: "Check the user name and the password." }],

@@ -159,7 +159,9 @@ class SingleTarget implements RedisTarget {
   async #assertNotInCluster(client: RedisClient): Promise<void> {
     const reply = await client.call("hello").catch((error: unknown) => {
       // Servers and proxies without HELLO cannot be detected as cluster nodes.
-      if (error instanceof Error && error.name === "ReplyError") return [];
+      const isAnswer = error instanceof Error && error.name === "ReplyError";
+      // Before 5.9, ioredis sends commands although it could not log in.
+      if (isAnswer && !/^(?:NOAUTH|WRONGPASS)/.test(error.message)) return [];
       throw error;
     });
     const fields: unknown[] = Array.isArray(reply) ? reply : Object.entries(reply ?? {}).flat();

@@ -2,8 +2,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { loadOptionalDependency } from "../../../src/errors/load-optional-dependency.js";
+import { loadOptionalDependency, MINIMUM_VERSIONS } from "../../../src/errors/load-optional-dependency.js";
 import { rejection } from "../../fixtures/clients.js";
+import { MATRIX } from "../../matrix/rows.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** Imports a module from an empty folder, to get Node's own error for a missing module. */
@@ -48,5 +49,19 @@ describe("an optional dependency", () => {
       message: expect.stringContaining('"broken-peer", which is installed'),
     });
     expect(String(error.cause)).toContain("its-own-dependency");
+  });
+});
+
+describe("the minimum versions of optional dependencies", () => {
+  const versionsIn = (packages: readonly string[]) =>
+    packages.flatMap((text) => {
+      const [, name = "", version = ""] = /^(.+)@([\d.]+)$/.exec(text) ?? [];
+      return name in MINIMUM_VERSIONS ? [[name, version] as const] : [];
+    });
+
+  it("are those that the install matrix tests", () => {
+    const oldest = MATRIX.filter(({ name }) => name.startsWith("oldest"));
+    const tested = Object.fromEntries(oldest.flatMap(({ packages }) => versionsIn(packages)));
+    expect(tested).toEqual(MINIMUM_VERSIONS);
   });
 });
