@@ -26,8 +26,7 @@ export async function* freshProcess(bench) {
       const title = `fresh process, tools from ${tools === "store" ? "a store" : tools}, stored session`;
       yield* toCallLines(id, title, stored);
       const about = { id: `${id}/requests`, title: `${title}: requests`, unit: "requests" };
-      const { blocks } = stored;
-      const own = { blocks: { [RUNTIME]: blocks[RUNTIME] ?? [] }, failures: {} };
+      const own = { blocks: { [RUNTIME]: stored.blocks[RUNTIME] ?? [] }, failures: {} };
       yield { ...toLine(about, own, ({ requests }) => requests), isRatio: true };
     } finally {
       rmSync(folder, { recursive: true, force: true });
