@@ -195,22 +195,50 @@ describe("an outage of a minute, on a driven clock", () => {
 });
 
 describe("circuit breakers and retry budgets of identities", () => {
-  it("are bounded, also when no session was ever opened", async () => {
-    const port = await findFreePort();
-    const limits = { identities: 50 };
-    await using client = new McpClient({
+  type Context = { readonly configurable: Record<string, unknown> };
+  const userOf = ({ configurable }: Context) => String(configurable["user"]);
+  const IDENTITIES = 50;
+  const create = (definition: object) =>
+    new McpClient({
       name: "down",
-      url: `http://127.0.0.1:${port}/mcp`,
-      identity: ({ configurable }: { configurable: Record<string, unknown> }) => String(configurable["user"]),
-      headers: ({ configurable }: { configurable: Record<string, unknown> }) => ({
-        "x-user": String(configurable["user"]),
-      }),
+      identity: userOf,
       retry: false,
-      limits,
+      limits: { identities: IDENTITIES },
+      ...definition,
     } as never);
-    const users = times(500, (user) => ({ context: { configurable: { user } } }));
-    for (const options of users) await rejection(client.callTool(echo(), options));
+  const callAs = (client: McpClient, user: number) =>
+    rejection(client.callTool(echo(), { context: { configurable: { user } } }));
+  const countBreakers = (client: McpClient) => {
     const { closed, open, "half-open": halfOpen } = client.metrics().breakers;
-    expect(closed + open + halfOpen).toBeLessThanOrEqual(limits.identities);
+    return closed + open + halfOpen;
+  };
+  const createForAddress = async () => {
+    const headers = (context: Context) => ({ "x-user": userOf(context) });
+    return create({ url: `http://127.0.0.1:${await findFreePort()}/mcp`, headers });
+  };
+
+  it("are bounded, also when no session was ever opened", async () => {
+    await using client = await createForAddress();
+    for (const user of times(500, (index) => index)) await callAs(client, user);
+    expect(countBreakers(client)).toBeLessThanOrEqual(IDENTITIES);
+  });
+
+  // Ten thousand of anything take seconds on a busy machine.
+  it("are bounded for 10,000 users whose server cannot be resolved", { timeout: 60_000 }, async () => {
+    const resolve = async () => {
+      throw new Error("no such user");
+    };
+    await using client = create({ resolve });
+    for (const user of times(10_000, (index) => index)) await callAs(client, user);
+    expect(countBreakers(client)).toBeLessThanOrEqual(IDENTITIES);
+  });
+
+  it("are bounded if the client is closed after each user", async () => {
+    await using client = await createForAddress();
+    for (const user of times(200, (index) => index)) {
+      await callAs(client, user);
+      await client.close();
+    }
+    expect(countBreakers(client)).toBeLessThanOrEqual(IDENTITIES);
   });
 });
