@@ -283,6 +283,17 @@ describe.each(Object.entries(agentIntegrations))("a durable call in %s", (_, ope
     expect(backend.started.length).toBeLessThan(2);
   });
 
+  it("returns its result to both of two runs that resume it at the same time", async () => {
+    const backend = new TaskBackend();
+    await using server = await startModernTaskServer(backend);
+    const { mcp, agent } = await start(server, [work()]);
+    await using _mcp = mcp;
+    await backend.complete();
+    const both = await Promise.all([1, 2].map(() => agent.invoke(resume("check"), config)));
+    expect(both.map(textsOf)).toEqual([["done"], ["done"]]);
+    expect(countCalls(server)).toBe(1);
+  });
+
   it("stays paused if another user resumes it", async () => {
     const backend = new TaskBackend();
     await using server = await startModernTaskServer(backend);
