@@ -23,6 +23,7 @@ const NOTHING: JsonObject = Object.freeze({ enum: [] });
 export const TYPE_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(TYPES.map((type) => [type, { type }]));
 
 const CHARACTERS_PER_STEP = 64;
+/** A pointer is parsed and followed each time. */
 const STEPS_PER_REFERENCE = 5;
 const ALIAS_KEYWORDS: ReadonlySet<string> = new Set(["$ref", "title", "description", "default", "examples"]);
 /** How deep the property may be that tells two objects apart. */
