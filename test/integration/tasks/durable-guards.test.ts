@@ -286,10 +286,11 @@ describe.each(Object.entries(agentIntegrations))("a durable call in %s", (_, ope
   it("returns its result to both of two runs that resume it at the same time", async () => {
     const backend = new TaskBackend();
     await using server = await startModernTaskServer(backend);
-    const { mcp, agent } = await start(server, [work()]);
+    const { mcp, checkpointer } = await start(server, [work()]);
     await using _mcp = mcp;
     await backend.complete();
-    const both = await Promise.all([1, 2].map(() => agent.invoke(resume("check"), config)));
+    const agents = [1, 2].map(() => open({ model: createScriptedModel(), mcp, checkpointer }));
+    const both = await Promise.all(agents.map((agent) => agent.invoke(resume("check"), config)));
     expect(both.map(textsOf)).toEqual([["done"], ["done"]]);
     expect(countCalls(server)).toBe(1);
   });
