@@ -379,13 +379,13 @@ function toToolDetails(runtime: ToolRuntime): McpToolDetails {
   };
 }
 
-/** The tool of its metadata. */
-const TOOL = Symbol("tool");
+/** Metadata objects do not refer to their tool: they are printed and stored, and a tool refers to credentials. */
+const toolsByMetadata = new WeakMap<object, McpTool>();
 
 /** One getter for all tools: with a getter each, V8 would store every metadata object as a hash table. */
 const SCHEMA_HASH = {
-  get(this: { readonly [TOOL]: McpTool }) {
-    return this[TOOL].runtime.schema.hash();
+  get(this: object) {
+    return toolsByMetadata.get(this)?.runtime.schema.hash();
   },
   enumerable: true,
   configurable: true,
@@ -404,8 +404,7 @@ function toToolMetadata(tool: McpTool, { server, info, metadata: extra }: McpToo
   };
   if (isSmall(icons)) metadata["icons"] = icons;
   if (isSmall(meta)) metadata["_meta"] = meta;
-  // Not enumerable, so that it is neither copied nor printed.
-  Object.defineProperty(metadata, TOOL, { value: tool });
+  toolsByMetadata.set(metadata, tool);
   Object.defineProperty(metadata, "schema_hash", SCHEMA_HASH);
   return Object.assign(metadata, extra);
 }

@@ -250,8 +250,9 @@ export function assertToolset(caller: string, toolset: unknown): void {
 }
 
 /** Whether it is a tool of one of these servers, or of the toolset itself. */
-export function belongsTo({ listed }: McpTool, servers: readonly string[]): boolean {
-  return listed.server === TOOLSET_SERVER || servers.includes(listed.server);
+export function belongsTo(tool: McpTool, servers: readonly string[]): boolean {
+  const { server } = tool.listed;
+  return server === TOOLSET_SERVER || servers.includes(server);
 }
 
 /** Throws kind `invalid-config` if it is not the config of a run. */

@@ -183,10 +183,11 @@ describe("a guard that matches nothing", () => {
     }
   });
 
-  it("is only reported if it is no guard", async () => {
+  it("is only reported if its rule guards nothing", async () => {
     const { rules, errors, unmatched } = await resolve(["delete_all"], { delete_al: { timeoutMs: 5 } });
     expect([rules, errors]).toEqual([[{}], []]);
-    expect(unmatched).toEqual([{ server: "s", key: "delete_al" }]);
+    const suggestion = ' Did you mean "delete_all"? Tools: "delete_all".';
+    expect(unmatched).toEqual([{ server: "s", key: "delete_al", suggestion }]);
   });
 });
 
@@ -210,8 +211,8 @@ describe("unmatched keys", () => {
   it("are reported with their level", async () => {
     const { unmatched } = await resolve(["get_a"], { get_a: {}, "put_*": {}, "*": {} }, { post: {} });
     expect(unmatched).toEqual([
-      { server: "s", key: "put_*" },
-      { server: undefined, key: "post" },
+      { server: "s", key: "put_*", suggestion: ' Tools: "get_a".' },
+      { server: undefined, key: "post", suggestion: ' Tools: "get_a".' },
     ]);
   });
 });
