@@ -7,6 +7,67 @@ export const discardBody: BodyReader = { data: () => undefined, end: () => undef
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
+const EMPTY = Buffer.alloc(0);
+/** A smaller chunk is copied: as a view, it would keep a whole buffer of the socket in memory. */
+const MIN_VIEW_BYTES = 16 * 1024;
+const MAX_BLOCK_BYTES = 64 * 1024;
+
+/**
+ * Collects chunks of bytes. Its memory is in proportion to their size, also for a server that sends single bytes. The
+ * first chunk is not copied: mostly, it is the only one.
+ */
+class ChunkCollector {
+  #chunks: Buffer[] = [];
+  /** Small chunks, in the first `#blockLength` bytes. */
+  #block = EMPTY;
+  #blockLength = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#size > 0 && chunk.length < MIN_VIEW_BYTES) this.#copy(chunk);
+    else {
+      this.#endBlock();
+      this.#chunks.push(chunk);
+    }
+    this.#size += chunk.length;
+  }
+
+  /** Returns all bytes and removes them. */
+  take(): Buffer {
+    this.#endBlock();
+    const [first = EMPTY, second] = this.#chunks;
+    const bytes = second === undefined ? first : Buffer.concat(this.#chunks, this.#size);
+    this.clear();
+    return bytes;
+  }
+
+  clear(): void {
+    this.#chunks = [];
+    this.#block = EMPTY;
+    this.#blockLength = 0;
+    this.#size = 0;
+  }
+
+  #copy(chunk: Buffer): void {
+    if (this.#blockLength + chunk.length > this.#block.length) {
+      this.#endBlock();
+      this.#block = Buffer.allocUnsafe(Math.max(chunk.length, Math.min(this.#size, MAX_BLOCK_BYTES)));
+    }
+    this.#blockLength += chunk.copy(this.#block, this.#blockLength);
+  }
+
+  #endBlock(): void {
+    if (this.#blockLength === 0) return;
+    this.#chunks.push(this.#block.subarray(0, this.#blockLength));
+    this.#block = EMPTY;
+    this.#blockLength = 0;
+  }
+}
+
 interface BufferedReaderEvents {
   readonly onBytes: (bytes: Buffer) => void;
   /** The body is longer than `maxBytes`; the bytes received so far are discarded. */
@@ -17,8 +78,8 @@ interface BufferedReaderEvents {
 export class BufferedReader implements BodyReader {
   readonly #maxBytes: number;
   readonly #events: BufferedReaderEvents;
-  #chunks: Buffer[] = [];
-  #size = 0;
+  readonly #chunks = new ChunkCollector();
+  #isTooLarge = false;
 
   constructor(maxBytes: number, events: BufferedReaderEvents) {
     this.#maxBytes = maxBytes;
@@ -26,15 +87,16 @@ export class BufferedReader implements BodyReader {
   }
 
   data(chunk: Buffer): void {
-    this.#size += chunk.length;
-    this.#chunks.push(chunk);
-    if (this.#size <= this.#maxBytes) return;
-    this.#chunks = [];
+    if (this.#isTooLarge) return;
+    this.#chunks.add(chunk);
+    if (this.#chunks.size <= this.#maxBytes) return;
+    this.#isTooLarge = true;
+    this.#chunks.clear();
     this.#events.onTooLarge();
   }
 
   end(): void {
-    this.#events.onBytes(concat(this.#chunks));
+    if (!this.#isTooLarge) this.#events.onBytes(this.#chunks.take());
   }
 }
 
@@ -46,8 +108,7 @@ const MAX_PREFIX_MS = 1_000;
 export class PrefixReader implements BodyReader {
   readonly #onText: (text: string) => void;
   readonly #cancelTimer: () => void;
-  readonly #chunks: Buffer[] = [];
-  #size = 0;
+  readonly #chunks = new ChunkCollector();
   #isDone = false;
 
   constructor(clock: Clock, onText: (text: string) => void) {
@@ -57,22 +118,16 @@ export class PrefixReader implements BodyReader {
 
   data(chunk: Buffer): void {
     if (this.#isDone) return;
-    this.#chunks.push(chunk.subarray(0, MAX_PREFIX_BYTES - this.#size));
-    this.#size += chunk.length;
-    if (this.#size >= MAX_PREFIX_BYTES) this.end();
+    this.#chunks.add(chunk.subarray(0, MAX_PREFIX_BYTES - this.#chunks.size));
+    if (this.#chunks.size >= MAX_PREFIX_BYTES) this.end();
   }
 
   end(): void {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#cancelTimer();
-    this.#onText(toText(concat(this.#chunks)));
+    this.#onText(toText(this.#chunks.take()));
   }
-}
-
-function concat(chunks: readonly Buffer[]): Buffer {
-  const [first, second] = chunks;
-  return first !== undefined && second === undefined ? first : Buffer.concat(chunks);
 }
 
 export function toText(bytes: Buffer): string {
@@ -102,7 +157,6 @@ function isHeaderValue(id: string): boolean {
 
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
-const EMPTY = Buffer.alloc(0);
 /** The name of the field before the data of an event. */
 const FIELD_BYTES = "data: ".length;
 
@@ -115,9 +169,10 @@ export class EventStreamReader implements BodyReader {
   readonly #events: EventStreamEvents;
   readonly #parser: EventSourceParser;
   /** The beginning of a line whose end was not received yet. */
-  #line: Buffer[] = [];
-  #lineBytes = 0;
+  readonly #line = new ChunkCollector();
   #isFirst = true;
+  /** The last chunk ended with a carriage return: a line feed at the start of the next one belongs to it. */
+  #skipsLineFeed = false;
   /** Something was too large: nothing more is read. */
   #isUnreadable = false;
   lastEventId: string | undefined;
@@ -148,10 +203,11 @@ export class EventStreamReader implements BodyReader {
 
   data(chunk: Buffer): void {
     if (this.#isUnreadable || chunk.length === 0) return;
-    if (this.#line.at(-1)?.at(-1) === CARRIAGE_RETURN && chunk[0] !== LINE_FEED) this.#feed(EMPTY);
-    const end = findLinesEnd(chunk);
-    if (end > 0) this.#feed(end === chunk.length ? chunk : chunk.subarray(0, end));
-    if (end < chunk.length && !this.#isUnreadable) this.#keep(chunk.subarray(end));
+    const lines = this.#skipsLineFeed && chunk[0] === LINE_FEED ? chunk.subarray(1) : chunk;
+    this.#skipsLineFeed = chunk.at(-1) === CARRIAGE_RETURN;
+    const end = findLinesEnd(lines);
+    if (end > 0) this.#feed(end === lines.length ? lines : lines.subarray(0, end));
+    if (end < lines.length && !this.#isUnreadable) this.#keep(lines.subarray(end));
   }
 
   end(): void {
@@ -159,9 +215,11 @@ export class EventStreamReader implements BodyReader {
   }
 
   #feed(lines: Buffer): void {
-    const bytes = this.#line.length === 0 ? lines : Buffer.concat([...this.#line, lines]);
-    if (this.#line.length > 0) this.#line = [];
-    this.#lineBytes = 0;
+    let bytes = lines;
+    if (this.#line.size > 0) {
+      this.#line.add(lines);
+      bytes = this.#line.take();
+    }
     const text = this.#isFirst ? toText(bytes) : decodeUtf8(bytes);
     // The parser would wait for the line feed that may follow the last carriage return.
     this.#parser.feed(text.endsWith("\r") ? text.replaceAll(/\r\n?/g, "\n") : text);
@@ -169,14 +227,13 @@ export class EventStreamReader implements BodyReader {
   }
 
   #keep(line: Buffer): void {
-    this.#line.push(line);
-    this.#lineBytes += line.length;
-    if (this.#lineBytes > this.#maxBytes + FIELD_BYTES) this.#onTooLarge();
+    this.#line.add(line);
+    if (this.#line.size > this.#maxBytes + FIELD_BYTES) this.#onTooLarge();
   }
 
   #onTooLarge(): void {
     this.#isUnreadable = true;
-    this.#line = [];
+    this.#line.clear();
     this.#events.onTooLarge();
   }
 
@@ -189,9 +246,7 @@ export class EventStreamReader implements BodyReader {
 
 /** Returns the end of the last whole line. No byte of a longer UTF-8 sequence is a line end. */
 function findLinesEnd(chunk: Buffer): number {
-  // The last byte may be the first half of a line end.
-  const from = chunk.at(-1) === CARRIAGE_RETURN ? -2 : -1;
-  return Math.max(chunk.lastIndexOf(LINE_FEED, from), chunk.lastIndexOf(CARRIAGE_RETURN, from)) + 1;
+  return Math.max(chunk.lastIndexOf(LINE_FEED), chunk.lastIndexOf(CARRIAGE_RETURN)) + 1;
 }
 
 export function hasContentType(headers: ResponseHeaders, type: string): boolean {

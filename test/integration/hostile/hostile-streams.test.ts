@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { createTestClient, deferred, echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { INITIALIZE_RESULT, openStream, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -127,6 +129,40 @@ describe("messages that cannot be read", () => {
     await using client = createTestClient(server, {}, { logger });
     for (const _ of [1, 2]) expect((await client.callTool(echo())).text()).toBe("ok");
     expect(logger.messages.filter((message) => message.includes("not valid JSON"))).toHaveLength(100);
+  });
+});
+
+describe("a response that arrives byte by byte", () => {
+  const toChunks = (text: string, extension = "") =>
+    Array.from(text, (char) => `1${extension}\r\n${char}\r\n`);
+
+  it.each([
+    ["application/json", "", ""],
+    ["text/event-stream", "data: ", "\r\r"],
+  ])("takes no more memory than its bytes (%s)", async (type, start, end) => {
+    let heldBytes: number | undefined;
+    await using server = await startRawServer(({ method, id, request: { socket }, response }) => {
+      if (method !== "tools/call") return false;
+      const result = { content: [{ type: "text", text: "x".repeat(500) }] };
+      const text = start + JSON.stringify({ jsonrpc: "2.0", id, result });
+      response.writeHead(200, { "content-type": type }).flushHeaders();
+      const send = async () => {
+        collectGarbage();
+        const before = process.memoryUsage().arrayBuffers;
+        // Most of 30 MB has been read when all is written: there is less space in the buffers of the sockets.
+        for (const chunk of toChunks(text.slice(0, -1), `;${"e".repeat(60_000)}`))
+          if (!socket.write(chunk)) await once(socket, "drain");
+        collectGarbage();
+        heldBytes = process.memoryUsage().arrayBuffers - before;
+        socket.write(toChunks(text.slice(-1) + end).join(""));
+        // An event ends with its line, although the stream stays open.
+        if (end === "") socket.write("0\r\n\r\n");
+      };
+      return void send();
+    });
+    await using client = createTestClient(server);
+    expect((await client.callTool(echo())).text()).toHaveLength(500);
+    expect(heldBytes).toBeLessThan(4_000_000);
   });
 });
 

@@ -17,7 +17,7 @@ function read(chunks: readonly Buffer[], maxBytes = 1_000_000) {
 }
 
 const STREAM = Buffer.from(
-  '\uFEFFid: 1\r\ndata: {"a":"é"}\r\n\r\n: comment\nretry: 70\nevent: log\ndata: two\ndata: 中\uFEFF😀\n\nid: 2\rdata: last\r\rx',
+  '\uFEFFid: 1\r\ndata: {"a":"é"}\r\n\r\n: comment\nretry: 70\nevent: log\ndata: two\ndata: 中\uFEFF😀\n\nid: 2\rdata: last\r\r',
 );
 const EVENTS = {
   data: ['{"a":"é"}', "last"],
