@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
+import { mayHaveRun } from "../client/policies/failure-policies.js";
 import { type McpTask, PausedTask } from "../client/tasks/mcp-task.js";
 import { type ToolResult, toToolResult } from "../client/tool-result.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -105,7 +106,7 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
       // A result is saved by the graph: until then, it is not known to others.
       return result;
     } catch (error) {
-      if (error instanceof McpRuntimeError && !error.outcomeUnknown)
+      if (error instanceof McpRuntimeError && !mayHaveRun(error))
         await this.#saveOutcome(attempt, { state: "not-run" });
       throw error;
     }

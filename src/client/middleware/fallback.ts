@@ -3,7 +3,7 @@ import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined } from "../../json/json.js";
 import { getCreatedTask } from "../tasks/mcp-task.js";
-import { FAILURE_POLICIES } from "../policies/failure-policies.js";
+import { mayHaveRun } from "../policies/failure-policies.js";
 import { ToolResult } from "../tool-result.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
@@ -64,12 +64,6 @@ async function callOtherClient(
 ): Promise<object | undefined> {
   if (mayHaveRun(failure) && !idempotent) return undefined;
   return (await client.callTool({ name, args }, { meta, context, signal, idempotent })) as object;
-}
-
-/** As for retries: a server that responds to a call with an error of its own, such as -32603, may have begun to run it. */
-function mayHaveRun({ kind, code, attempts, outcomeUnknown }: McpRuntimeError): boolean {
-  const isServerFailure = code !== undefined && FAILURE_POLICIES[kind].retry === "if-idempotent";
-  return outcomeUnknown || (isServerFailure && attempts > 0);
 }
 
 function toFallbackCall(

@@ -1,4 +1,5 @@
 import type { FailureKind } from "../../errors/failure-kinds.js";
+import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 
 /**
  * When a failed request is retried.
@@ -39,3 +40,12 @@ export const FAILURE_POLICIES: Readonly<Record<FailureKind, FailurePolicy>> = {
   "invalid-config": { retry: "never", countsForBreaker: false },
   "tool-error": { retry: "never", countsForBreaker: false },
 };
+
+/**
+ * Whether a call may have run, or has run, although it failed. As for retries: a server that responds with an error of its
+ * own, such as -32603, may have begun to run it; and one that responds with an invalid result has run it.
+ */
+export function mayHaveRun({ kind, code, attempts, outcomeUnknown }: McpRuntimeError): boolean {
+  const isServerFailure = code !== undefined && FAILURE_POLICIES[kind].retry === "if-idempotent";
+  return outcomeUnknown || (attempts > 0 && (isServerFailure || kind === "invalid-response"));
+}
