@@ -112,10 +112,10 @@ export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 
 const CHANGE_DEBOUNCE_MS = 250;
 /** How many identities are cached; the least recently used one is evicted. */
 const MAX_ENTRIES = 1_000;
-/** After this time, another process lists the tools instead of the one that took the turn. */
+/** If a process dies in its turn, another one lists the tools after this time. A turn is renewed while it lists. */
 const TURN_MS = 3_000;
-/** How long a process waits for the list of another one, before it lists the tools itself. */
-const MAX_TURN_WAIT_MS = 2 * TURN_MS;
+/** How long a process waits for the list of another one, before it lists the tools itself: a store is not trusted. */
+const MAX_TURN_WAIT_MS = 20_000;
 /** How often it tries to take the turn in the meantime, in case the other one has failed. */
 const TURN_POLL_MS = 500;
 /** How long `close()` waits for pending store writes; the stores have shorter timeouts of their own. */
@@ -357,8 +357,7 @@ export class ToolCatalog {
       try {
         return list ?? (await this.#write(entry, await fetched));
       } finally {
-        // A lease that cannot be released expires.
-        await end?.().catch(() => undefined);
+        await end?.();
       }
     };
     const stored = this.#track(write());
@@ -378,12 +377,15 @@ export class ToolCatalog {
     while (this.#clock.now() < givesUpAt && !this.#closed.isCancelled) {
       if (!entry.storeWasRead) await this.#read(store, entry);
       if (this.#isUsable(entry.list, entry, minListedAt)) return { list: this.#adopt(entry.list, entry) };
-      const end = await store.lease(entry.identity, TURN_MS);
+      const end = await store.lease(entry.identity, { ttlMs: TURN_MS, clock: this.#clock });
       if (end === undefined) return {};
       if (end === "taken") await this.#waitForStoreChange(entry);
       else {
-        // Another process may have just ended its turn. If the store cannot be read, the lease expires.
-        await this.#read(store, entry);
+        // Another process may have just ended its turn.
+        await this.#read(store, entry).catch(async (error: unknown) => {
+          await end();
+          throw error;
+        });
         if (!this.#isUsable(entry.list, entry, minListedAt)) return { end };
         return { end, list: this.#adopt(entry.list, entry) };
       }
@@ -407,7 +409,11 @@ export class ToolCatalog {
     // It may have changed while the lease was requested.
     if (!entry.storeWasRead) return Promise.resolve();
     return new Promise((resolve) => {
-      const cancelTimer = this.#clock.after(TURN_POLL_MS, () => entry.wake?.());
+      const cancelTimer = this.#clock.after(TURN_POLL_MS, () => {
+        // A store may have no change feed.
+        entry.storeWasRead = false;
+        entry.wake?.();
+      });
       const unsubscribe = this.#closed.onCancel(() => entry.wake?.());
       entry.wake = () => {
         entry.wake = undefined;

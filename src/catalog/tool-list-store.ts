@@ -1,10 +1,12 @@
 import { crc32 } from "node:zlib";
+import type { Clock } from "../async/clock.js";
 import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import { type McpToolInfo, parseToolInfo, shareTools } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 import { isPlainObject, tryParseJson } from "../json/json.js";
 import type { LimitedStore } from "../stores/driver-store.js";
+import type { StoreLease, StoreLeaseOptions } from "../stores/key-value-store.js";
 import { findUnsafeJson, toStorableJson } from "../stores/stored-record.js";
 
 /** The result of one `tools/list`. */
@@ -72,12 +74,15 @@ export class ToolListStore {
   }
 
   /**
-   * Takes the turn to list the server for an identity. Returns the function that ends it; `"taken"` if another process
-   * has it; `undefined` if the store fails.
+   * Takes the turn to list the server for an identity, and keeps it until the returned function is called. Returns
+   * `"taken"` if another process has it; `undefined` if the store fails.
    */
-  async lease(identity: string, ttlMs: number): Promise<(() => Promise<void>) | "taken" | undefined> {
+  async lease(identity: string, options: TurnOptions): Promise<(() => Promise<void>) | "taken" | undefined> {
     try {
-      return (await this.#options.store.lease?.(`leases/${this.#toKey(identity)}`, { ttlMs })) ?? "taken";
+      const lease = await this.#options.store.lease?.(`leases/${this.#toKey(identity)}`, {
+        ttlMs: options.ttlMs,
+      });
+      return lease === undefined ? "taken" : keepLease(lease, options);
     } catch (error) {
       this.#warn("leased", error);
       return undefined;
@@ -115,6 +120,33 @@ export class ToolListStore {
   #onSuccess(): void {
     OUTAGES.delete(this.#options.warn);
   }
+}
+
+interface TurnOptions extends Pick<StoreLeaseOptions, "ttlMs"> {
+  readonly clock: Clock;
+}
+
+/** Two renewals may fail before a lease expires. */
+const RENEWALS_PER_TTL = 3;
+
+/** Renews a lease until the returned function releases it. A lease that cannot be released expires. */
+function keepLease(lease: StoreLease, { ttlMs, clock }: TurnOptions): () => Promise<void> {
+  let isEnded = false;
+  const schedule = () => clock.after(ttlMs / RENEWALS_PER_TTL, renew, { unref: true });
+  let cancelTimer = schedule();
+  function renew(): void {
+    void lease
+      .renew()
+      .catch(() => true)
+      .then((isHeld) => {
+        if (isHeld && !isEnded) cancelTimer = schedule();
+      });
+  }
+  return async () => {
+    isEnded = true;
+    cancelTimer();
+    await lease.release().catch(() => undefined);
+  };
 }
 
 /** Failures that concern all servers alike: each outage is logged once, and not for every server and operation. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, systemClock, withDeadline, settleWithin } from "../async/clock.js";
 import type { JsonValue } from "../json/json.js";
@@ -7,6 +8,7 @@ import { toExpiresAt, decodeRecord, encodeRecord, InvalidEntryError } from "./st
 import {
   type KeyValueStore,
   type StoreCallOptions,
+  type StoreLease,
   type StoreLeaseOptions,
   type StoreSetOptions,
   assertStoreKey,
@@ -52,14 +54,28 @@ export interface StoreDriver {
   /** Returns the keys in any order. */
   list(prefix: string, cancellation: CancelScope): Promise<string[]>;
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
-  /** Creates an entry that expires unless there is one. Returns whether it did. Reports no change. */
-  createLease?(key: string, ttlMs: number): Promise<boolean>;
-  /** Removes what `createLease` has created. Reports no change. */
-  removeLease?(key: string): Promise<void>;
+  /** The operations of leases, which report no change; missing if the backend cannot compare and set. */
+  readonly leases?: LeaseDriver;
   /** Explains an error of the backend whose cause is known. Other errors are `unavailable`. */
   adviseOn?(error: Error): FailureAdvice | undefined;
   /** Missing if the driver opens nothing itself. */
   close?(): Promise<void>;
+}
+
+/** Each operation is atomic. The token identifies the holder. */
+interface LeaseDriver {
+  /** Creates a lease unless there is anything at the key. Returns whether it did. */
+  create(lease: DriverLease, cancellation: CancelScope): Promise<boolean>;
+  /** Extends the lease if it has this token. Returns whether it has. */
+  renew(lease: DriverLease, cancellation: CancelScope): Promise<boolean>;
+  /** Removes the lease if it has this token. */
+  remove(lease: DriverLease, cancellation: CancelScope): Promise<void>;
+}
+
+export interface DriverLease {
+  readonly key: string;
+  readonly token: string;
+  readonly ttlMs: number;
 }
 
 /** `close()` waits for at most this many operations: a backend that never responds must not fill the memory. */
@@ -90,7 +106,8 @@ export class DriverStore implements KeyValueStore {
         return driver.watch?.(listener) ?? (async () => undefined);
       };
     }
-    if (driver.createLease !== undefined) this.lease = (key, options) => this.#lease(key, options);
+    const { leases } = driver;
+    if (leases !== undefined) this.lease = (key, options) => this.#lease(leases, key, options);
   }
 
   async get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {
@@ -150,20 +167,24 @@ export class DriverStore implements KeyValueStore {
     await this.close();
   }
 
-  async #lease(key: string, options: StoreLeaseOptions): Promise<(() => Promise<void>) | undefined> {
+  async #lease(
+    leases: LeaseDriver,
+    key: string,
+    options: StoreLeaseOptions,
+  ): Promise<StoreLease | undefined> {
     const { ttlMs, signal } = assertLeaseOptions(options);
     assertStoreKey(key);
     if (toExpiresAt(ttlMs, 0) === undefined)
       throw configError("The lease of a store", [
         { path: "ttlMs", message: "expected a number of milliseconds" },
       ]);
-    const expiresAt = systemClock.now() + ttlMs;
-    const create = async () => this.#driver.createLease?.(key, ttlMs);
-    if ((await this.#run(`lease ${quoteKey(key)}`, signal, create)) !== true) return undefined;
-    return async () => {
-      // An expired lease may belong to another client.
-      if (systemClock.now() >= expiresAt) return;
-      await this.#run(`release ${quoteKey(key)}`, undefined, async () => this.#driver.removeLease?.(key));
+    const lease = { key, token: randomUUID(), ttlMs };
+    const quoted = quoteKey(key);
+    if (!(await this.#run(`lease ${quoted}`, signal, (scope) => leases.create(lease, scope))))
+      return undefined;
+    return {
+      renew: () => this.#run(`renew ${quoted}`, undefined, (scope) => leases.renew(lease, scope)),
+      release: () => this.#run(`release ${quoted}`, undefined, (scope) => leases.remove(lease, scope)),
     };
   }
 
@@ -242,11 +263,7 @@ class TimeLimitedStore implements LimitedStore {
     this.#store = store;
     this.#clock = clock;
     if (store.watch !== undefined) this.watch = (listener) => this.#watch(listener);
-    if (store.lease !== undefined)
-      this.lease = (key, options) =>
-        this.#run(`lease ${quoteKey(key)}`, options, async (signal) =>
-          store.lease?.(key, { ...options, signal }),
-        );
+    if (store.lease !== undefined) this.lease = (key, options) => this.#lease(key, options);
   }
 
   get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {
@@ -265,6 +282,18 @@ class TimeLimitedStore implements LimitedStore {
 
   list(prefix: string, options: StoreCallOptions = {}): Promise<string[]> {
     return this.#run(`list ${quoteKey(prefix)}`, options, (signal) => this.#store.list(prefix, { signal }));
+  }
+
+  async #lease(key: string, options: StoreLeaseOptions): Promise<StoreLease | undefined> {
+    const quoted = quoteKey(key);
+    const take = async (signal: AbortSignal) => this.#store.lease?.(key, { ...options, signal });
+    const lease = await this.#run(`lease ${quoted}`, options, take);
+    return (
+      lease && {
+        renew: () => this.#run(`renew ${quoted}`, {}, () => lease.renew()),
+        release: () => this.#run(`release ${quoted}`, {}, () => lease.release()),
+      }
+    );
   }
 
   /** A subscription that takes longer is kept. Changes may be missed before it, so the listener is called after it. */

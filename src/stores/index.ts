@@ -10,6 +10,7 @@ export {
 export type {
   KeyValueStore,
   StoreCallOptions,
+  StoreLease,
   StoreLeaseOptions,
   StoreSetOptions,
 } from "./key-value-store.js";

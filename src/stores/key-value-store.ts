@@ -19,8 +19,16 @@ export interface StoreSetOptions extends StoreCallOptions {
 
 /** Options of `KeyValueStore.lease`. */
 export interface StoreLeaseOptions extends StoreCallOptions {
-  /** After this time, another client can take the lease, also if it was not released. */
+  /** After this time, another client can take the lease, unless it was renewed. */
   readonly ttlMs: number;
+}
+
+/** A lease that was taken with `KeyValueStore.lease`. */
+export interface StoreLease {
+  /** Keeps the lease for another `ttlMs`. Returns false if it has expired: another client may have it. */
+  renew(): Promise<boolean>;
+  /** Lets another client take the lease. Does nothing if it has expired, also if another client has it now. */
+  release(): Promise<void>;
 }
 
 /**
@@ -60,12 +68,12 @@ export interface KeyValueStore extends AsyncDisposable {
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
   /**
    * Takes a lease, if the backend supports it: no other client gets one for the key until it is released or expires.
-   * Returns the function that releases it, or `undefined` if another client has it. Use a key of its own: a lease is not
-   * an entry, and `watch` does not report it.
+   * Returns `undefined` if another client has it. Use a key of its own: a lease is not an entry, and `watch` does not
+   * report it.
    *
    * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `invalid-config` (invalid key)
    */
-  lease?(key: string, options: StoreLeaseOptions): Promise<(() => Promise<void>) | undefined>;
+  lease?(key: string, options: StoreLeaseOptions): Promise<StoreLease | undefined>;
   /** Rejects operations in progress with kind `closed` and closes every connection that the store opened. */
   close(): Promise<void>;
 }

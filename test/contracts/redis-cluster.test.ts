@@ -11,7 +11,7 @@ import { describeStore } from "./store-contract.js";
 const PASSWORD = "canary-cluster-password";
 const NAMESPACE = "langchain-mcp-runtime";
 const CHANNEL = `${NAMESPACE}:changes`;
-const TRAITS = { isShared: true, hasNamespaces: true, hasFeed: true };
+const TRAITS = { isShared: true, hasNamespaces: true, hasFeed: true, hasLeases: true };
 /** Generous, because the machine may be busy. */
 const LONG_TIMEOUT = { timeoutMs: 15_000 };
 const KEYS = times(30, (n) => `key/${String(n).padStart(2, "0")}`);
@@ -141,6 +141,7 @@ describe.each(REDIS_COMMANDS)("on a cluster of %s", (command) => {
     await eventually(() => changes.length === 2);
     expect(await store.get("k")).toBeUndefined();
     expect(await store.list("k")).toEqual([]);
+    expect(await (await store.lease?.("lease", { ttlMs: 60_000 }))?.renew()).toBe(true);
     expect(logger.warnings).toEqual([]);
   });
 

@@ -24,6 +24,7 @@ export interface StoreTraits {
   readonly isShared: boolean;
   readonly hasNamespaces: boolean;
   readonly hasFeed: boolean;
+  readonly hasLeases: boolean;
 }
 
 /** Must never appear in a message. */
@@ -61,7 +62,7 @@ const INVALID_VALUES: readonly (readonly [description: string, create: () => unk
 /** The contract of every store. */
 export function describeStore(
   name: string,
-  { isShared, hasNamespaces, hasFeed }: StoreTraits,
+  { isShared, hasNamespaces, hasFeed, hasLeases }: StoreTraits,
   openSubject: () => Promise<StoreSubject>,
 ): void {
   describe(`the store contract: ${name}`, () => {
@@ -359,6 +360,107 @@ export function describeStore(
         await using store = subject.open();
         expect(store.watch).toBeUndefined();
       });
+
+    if (hasLeases) describeLeases(openSubject);
+    else
+      it("lease is undefined", async () => {
+        await using subject = await openSubject();
+        await using store = subject.open();
+        expect(store.lease).toBeUndefined();
+      });
+  });
+}
+
+const LONG_LEASE = { ttlMs: 60_000 };
+
+function describeLeases(openSubject: () => Promise<StoreSubject>): void {
+  it("one of many clients gets a lease, and another one after it was released", async () => {
+    await using subject = await openSubject();
+    await using store = subject.open();
+    await using other = subject.open();
+    const all = await Promise.all(
+      times(10, async (n) => (n % 2 === 0 ? store : other).lease?.("k", LONG_LEASE)),
+    );
+    const leases = all.filter((lease) => lease !== undefined);
+    expect(leases).toHaveLength(1);
+    expect(await other.lease?.("other", LONG_LEASE)).toBeDefined();
+    expect(await leases[0]?.renew()).toBe(true);
+    await leases[0]?.release();
+    expect(await leases[0]?.renew()).toBe(false);
+    expect(await other.lease?.("k", LONG_LEASE)).toBeDefined();
+  });
+
+  it("a lease that has expired can be taken, and its former holder neither renews nor releases it", async () => {
+    await using subject = await openSubject();
+    await using store = subject.open();
+    await using other = subject.open();
+    const expired = await store.lease?.("k", { ttlMs: 20 });
+    await eventually(async () => (await other.lease?.("k", LONG_LEASE)) !== undefined);
+    expect(await expired?.renew()).toBe(false);
+    await expired?.release();
+    expect(await store.lease?.("k", LONG_LEASE)).toBeUndefined();
+  });
+
+  it("a renewed lease lasts for its whole time again", async () => {
+    await using subject = await openSubject();
+    await using store = subject.open();
+    await using other = subject.open();
+    const ttlMs = 400;
+    const startedAt = performance.now();
+    const lease = await store.lease?.("k", { ttlMs });
+    let isHeld = true;
+    while (isHeld && performance.now() - startedAt < 2 * ttlMs) {
+      const attempt = await other.lease?.("k", { ttlMs });
+      // Lost only if this machine was too busy to renew it.
+      isHeld = (await lease?.renew()) === true;
+      expect([isHeld, attempt]).toEqual(isHeld ? [true, undefined] : [false, expect.anything()]);
+    }
+  });
+
+  it("what another writer has left at the key counts as taken, and stays", async () => {
+    await using subject = await openSubject();
+    await using store = subject.open({ logger: new RecordingLogger() });
+    await using other = subject.open();
+    await subject.writeRaw?.("k", SECRET);
+    expect(await store.lease?.("k", LONG_LEASE)).toBeUndefined();
+    await subject.writeRaw?.("k", `{"format":1,"key":"k"}\n1`);
+    expect(await store.get("k")).toBe(1);
+    const replaced = await store.lease?.("replaced", LONG_LEASE);
+    await subject.writeRaw?.("replaced", `{"format":1,"key":"replaced"}\n1`);
+    expect(await replaced?.renew()).toBe(false);
+    await replaced?.release();
+    expect(await other.get("replaced")).toBe(1);
+  });
+
+  it("leases of two namespaces are independent", async () => {
+    await using subject = await openSubject();
+    await using first = subject.open({ namespace: "first" });
+    await using second = subject.open({ namespace: "second" });
+    expect(await first.lease?.("k", LONG_LEASE)).toBeDefined();
+    const lease = await second.lease?.("k", LONG_LEASE);
+    await lease?.release();
+    expect(await first.lease?.("k", LONG_LEASE)).toBeUndefined();
+  });
+
+  it("watch does not report leases", async () => {
+    await using subject = await openSubject();
+    await using store = subject.open();
+    await using other = subject.open();
+    const changes: (string | undefined)[] = [];
+    await store.watch?.((key) => changes.push(key));
+    const lease = await other.lease?.("leases/k", LONG_LEASE);
+    await lease?.renew();
+    await lease?.release();
+    await other.set("k", 1);
+    if (store.watch !== undefined) await eventually(() => changes.length > 0);
+    expect(changes).toEqual(store.watch === undefined ? [] : ["k"]);
+  });
+
+  it.each([0, -1, Number.NaN])("a lease of %d ms is rejected", async (ttlMs) => {
+    await using subject = await openSubject();
+    await using store = subject.open();
+    const error = await rejection(Promise.resolve(store.lease?.("k", { ttlMs })));
+    expect(error).toMatchObject({ kind: "invalid-config" });
   });
 }
 

@@ -16,7 +16,7 @@ import { describeStore, type StoreSubject, type StoreTraits } from "./store-cont
 const NAMESPACE = "langchain-mcp-runtime";
 /** Generous, because the machine may be busy. */
 const LONG_TIMEOUT = { timeoutMs: 15_000 };
-const SHARED: StoreTraits = { isShared: true, hasNamespaces: true, hasFeed: false };
+const SHARED: StoreTraits = { isShared: true, hasNamespaces: true, hasFeed: false, hasLeases: false };
 
 function createSubject(
   subject: Pick<StoreSubject, "open" | "writeRaw">,
@@ -30,8 +30,11 @@ function createSubject(
   };
 }
 
-describeStore("memory", { isShared: false, hasNamespaces: false, hasFeed: false }, async () =>
-  createSubject({ open: ({ now, maxBytes } = {}) => memoryStore({ now, maxTotalBytes: maxBytes }) }),
+describeStore(
+  "memory",
+  { isShared: false, hasNamespaces: false, hasFeed: false, hasLeases: false },
+  async () =>
+    createSubject({ open: ({ now, maxBytes } = {}) => memoryStore({ now, maxTotalBytes: maxBytes }) }),
 );
 
 describeStore("files", { ...SHARED, hasNamespaces: false }, async () => {
@@ -60,7 +63,7 @@ describe.skipIf(!HAS_REDIS)("on a real Redis", () => {
     await client.set(`${NAMESPACE}:${key}`, text);
   };
 
-  describeStore("Redis", { ...SHARED, hasFeed: true }, async () => {
+  describeStore("Redis", { ...SHARED, hasFeed: true, hasLeases: true }, async () => {
     await client.flushall();
     return createSubject({
       open: (options) => redisStore(server.url, { ...LONG_TIMEOUT, ...options }),
@@ -68,7 +71,7 @@ describe.skipIf(!HAS_REDIS)("on a real Redis", () => {
     });
   });
 
-  describeStore("Redis with the user's client", { ...SHARED, hasFeed: true }, async () => {
+  describeStore("Redis with the user's client", { ...SHARED, hasFeed: true, hasLeases: true }, async () => {
     await client.flushall();
     return createSubject({
       open: (options) => redisStore(client, { ...LONG_TIMEOUT, ...options }),
@@ -87,7 +90,7 @@ describe("on a DynamoDB table", () => {
     await server[Symbol.asyncDispose]();
   });
 
-  describeStore("DynamoDB", SHARED, async () => {
+  describeStore("DynamoDB", { ...SHARED, hasLeases: true }, async () => {
     const table = `table-${(tables += 1)}`;
     await server.createTable(table);
     return createSubject({

@@ -4,7 +4,7 @@ import { describeValue } from "../../json/describe-value.js";
 import { omitUndefined } from "../../json/json.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { type KeyValueStore, quoteKey } from "../key-value-store.js";
-import { DriverStore, type DriverEntry, type StoreDriver } from "../driver-store.js";
+import { DriverStore, type DriverEntry, type DriverLease, type StoreDriver } from "../driver-store.js";
 import { InvalidEntryError } from "../stored-record.js";
 import {
   type NamespacedStoreOptions,
@@ -144,6 +144,20 @@ class DynamoDriver implements StoreDriver {
     await this.#send("DeleteItemCommand", { Key: this.#toKeyAttributes(key) }, cancellation);
   }
 
+  /** A lease expires by the clock of the client that wants to take it. */
+  readonly leases = {
+    create: (lease: DriverLease, cancellation: CancelScope): Promise<boolean> =>
+      this.#putLease(lease, "attribute_not_exists(sk) OR leaseUntil <= :now", cancellation),
+    renew: (lease: DriverLease, cancellation: CancelScope): Promise<boolean> =>
+      this.#putLease(lease, "leaseToken = :token AND leaseUntil > :now", cancellation),
+    remove: async ({ key, token }: DriverLease, cancellation: CancelScope): Promise<void> => {
+      const values = { ":token": { S: token } };
+      const condition = { ConditionExpression: "leaseToken = :token", ExpressionAttributeValues: values };
+      const request = { Key: this.#toKeyAttributes(key), ...condition };
+      await isConditionMet(this.#send("DeleteItemCommand", request, cancellation));
+    },
+  };
+
   async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
     const keys: string[] = [];
     const request = {
@@ -178,6 +192,21 @@ class DynamoDriver implements StoreDriver {
     connection?.close();
   }
 
+  /** Returns whether the condition was met, in which `:token` and `:now` can be used. */
+  #putLease({ key, token, ttlMs }: DriverLease, condition: string, scope: CancelScope): Promise<boolean> {
+    const now = this.#config.now();
+    const item: Item = {
+      ...this.#toKeyAttributes(key),
+      leaseToken: { S: token },
+      leaseUntil: { N: String(now + ttlMs) },
+      expires: { N: String(Math.ceil((now + ttlMs) / 1000)) },
+    };
+    const values: Item = { ":now": { N: String(now) } };
+    if (condition.includes(":token")) values[":token"] = { S: token };
+    const request = { Item: item, ConditionExpression: condition, ExpressionAttributeValues: values };
+    return isConditionMet(this.#send("PutItemCommand", request, scope));
+  }
+
   #toKeyAttributes(key: string): Item {
     return { pk: { S: this.#config.namespace }, sk: { S: key } };
   }
@@ -208,5 +237,15 @@ class DynamoDriver implements StoreDriver {
     const problem = `${quoteKey(key)} has ${size} bytes when compressed; the limit of DynamoDB is ${MAX_ITEM_BYTES}`;
     const hint = "Use a Redis or file store for larger values.";
     throw new McpRuntimeError("too-large", `A DynamoDB store cannot store the value: ${problem}. ${hint}`);
+  }
+}
+
+async function isConditionMet(response: Promise<unknown>): Promise<boolean> {
+  try {
+    await response;
+    return true;
+  } catch (error) {
+    if (error instanceof Error && error.name === "ConditionalCheckFailedException") return false;
+    throw error;
   }
 }

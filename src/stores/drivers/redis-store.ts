@@ -7,7 +7,13 @@ import {
   RedisChangeFeed,
 } from "./redis-client.js";
 import { CLUSTER_NODE, resolveRedisTarget } from "./redis-target.js";
-import { DriverStore, type DriverEntry, type FailureAdvice, type StoreDriver } from "../driver-store.js";
+import {
+  DriverStore,
+  type DriverEntry,
+  type DriverLease,
+  type FailureAdvice,
+  type StoreDriver,
+} from "../driver-store.js";
 import { InvalidEntryError } from "../stored-record.js";
 import {
   type NamespacedStoreOptions,
@@ -42,11 +48,13 @@ export function redisStore(
 }
 
 const SCAN_STEP = 1_000;
-/** The value of a lease. Not an entry: `get` ignores it. */
-const LEASE = "lease";
+/** Only the holder of a lease changes it. Scripts use no other commands than the store, so that ACL rules stay short. */
+const IF_HELD = "if redis.call('getrange', KEYS[1], 0, -1) == ARGV[1] then";
+const RENEW_LEASE = `${IF_HELD} redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) return 1 end return 0`;
+const REMOVE_LEASE = `${IF_HELD} redis.call('del', KEYS[1]) end return 0`;
 
 /** What the user of the store is allowed to do with ACL rules that contain only these commands. */
-const COMMANDS = "+getrange +set +del +scan +publish +subscribe +ping";
+const COMMANDS = "+getrange +set +del +eval +scan +publish +subscribe +ping";
 const CLUSTER_COMMANDS = "+spublish +ssubscribe +cluster|slots +cluster|keyslot";
 
 /** Stores one Redis string per entry, with its expiry, and publishes every change. */
@@ -96,14 +104,15 @@ class RedisDriver implements StoreDriver {
     this.#publish(key);
   }
 
-  async createLease(key: string, ttlMs: number): Promise<boolean> {
-    const reply = await this.#target.call("set", this.#prefix + key, LEASE, "px", Math.ceil(ttlMs), "nx");
-    return reply === "OK";
-  }
-
-  async removeLease(key: string): Promise<void> {
-    await this.#target.call("del", this.#prefix + key);
-  }
+  /** The value of a lease is its token. It is not an entry: `get` ignores it. */
+  readonly leases = {
+    create: async ({ key, token, ttlMs }: DriverLease): Promise<boolean> => {
+      const expiry = ["px", Math.ceil(ttlMs)];
+      return (await this.#target.call("set", this.#prefix + key, token, ...expiry, "nx")) === "OK";
+    },
+    renew: async (lease: DriverLease): Promise<boolean> => (await this.#runScript(RENEW_LEASE, lease)) === 1,
+    remove: async (lease: DriverLease): Promise<void> => void (await this.#runScript(REMOVE_LEASE, lease)),
+  };
 
   /** Scans the whole database: Redis has no index by prefix. */
   async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
@@ -145,6 +154,10 @@ class RedisDriver implements StoreDriver {
   #publish(key: string): void {
     const publishing = this.#feed.publish(key).finally(() => this.#publishing.delete(publishing));
     this.#publishing.add(publishing);
+  }
+
+  #runScript(script: string, { key, token, ttlMs }: DriverLease): Promise<unknown> {
+    return this.#target.call("eval", script, 1, this.#prefix + key, token, Math.ceil(ttlMs));
   }
 
   #describeMissingRight(message: string): string {

@@ -4,9 +4,10 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type McpToolset } from "../../../src/index.js";
 import { McpServerManager, publishServer, registryServers } from "../../../src/manager/index.js";
-import { redisStore } from "../../../src/stores/index.js";
+import { dynamoStore, type KeyValueStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { eventually, times } from "../../fixtures/clients.js";
+import { DynamoServer } from "../../fixtures/dynamo-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 
@@ -14,6 +15,11 @@ const SCRIPT = fileURLToPath(new URL("../../fixtures/use-toolset.ts", import.met
 const first: TestTool = { name: "first", run: () => "1" };
 const second: TestTool = { name: "second", run: () => "2" };
 const WORKERS = 5;
+
+interface CacheOptions {
+  readonly staleAfterMs?: number;
+  readonly store?: KeyValueStore;
+}
 
 /** One server, one Redis, and toolsets that share no store object: each has its own connections, as a process would. */
 async function createFixture() {
@@ -32,14 +38,14 @@ async function createFixture() {
       closers.push(() => store.close());
       return store;
     },
-    async open(staleAfterMs?: number): Promise<McpToolset> {
-      const cache = { store: this.openStore(), ...(staleAfterMs === undefined ? {} : { staleAfterMs }) };
+    async open(options: CacheOptions = {}): Promise<McpToolset> {
+      const cache = { store: options.store ?? this.openStore(), ...options };
       const toolset = await createMcpTools({ test: { url: server.url } }, { cache, logger });
       closers.push(() => toolset.close());
       return toolset;
     },
-    openAll(staleAfterMs?: number): Promise<McpToolset[]> {
-      return Promise.all(times(WORKERS, () => this.open(staleAfterMs)));
+    openAll(options?: CacheOptions): Promise<McpToolset[]> {
+      return Promise.all(times(WORKERS, () => this.open(options)));
     },
     /** Adds a tool, and announces it on the streams. */
     async changeTools() {
@@ -68,19 +74,31 @@ async function createFixture() {
 const namesOf = ({ tools }: McpToolset) => tools.map(({ mcp }) => mcp.name);
 
 describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 }, () => {
-  it("list a server once when they start together", async () => {
+  it("list a server once when they start together, although the list takes longer than a lease", async () => {
     await using fixture = await createFixture();
-    const children = [fixture.startProcess(), fixture.startProcess()];
-    const reports = await Promise.all(children.map((child) => once(child, "message")));
-    expect(reports).toEqual([
-      [["test__first"], undefined],
-      [["test__first"], undefined],
-    ]);
+    fixture.server.addFault({ type: "delay", ms: 7_000 }, { method: "tools/list", times: 1 });
+    const child = fixture.startProcess();
+    const report = once(child, "message");
+    await fixture.server.waitFor("tools/list");
+    const toolset = await fixture.open();
+    expect([namesOf(toolset), await report]).toEqual([["first"], [["test__first"], undefined]]);
     expect(fixture.lists()).toBe(1);
     await eventually(() => fixture.server.received("GET").length >= 2);
-    const changes = children.map((child) => once(child, "message"));
+    const change = once(child, "message");
     await fixture.changeTools();
-    for (const [names] of await Promise.all(changes)) expect(names).toEqual(["test__first", "test__second"]);
+    await eventually(() => namesOf(toolset).includes("second"));
+    expect((await change)[0]).toEqual(["test__first", "test__second"]);
+  });
+
+  it("list it once with DynamoDB, too, which has no change feed", async () => {
+    await using fixture = await createFixture();
+    await using dynamo = await DynamoServer.start();
+    await dynamo.createTable("mcp");
+    fixture.server.addFault({ type: "delay", ms: 1_000 }, { method: "tools/list", times: 1 });
+    const openStore = () => dynamoStore("mcp", { client: dynamo.client as never, timeoutMs: 15_000 });
+    const toolsets = await Promise.all(times(WORKERS, () => fixture.open({ store: openStore() })));
+    expect(toolsets.map(namesOf)).toEqual(times(WORKERS, () => ["first"]));
+    expect(fixture.lists()).toBe(1);
   });
 
   it("list it once when it announces a change, and all have the new tool", async () => {
@@ -96,7 +114,7 @@ describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 },
 
   it("list it once when their lists become stale", async () => {
     await using fixture = await createFixture();
-    const toolsets = await fixture.openAll(1_000);
+    const toolsets = await fixture.openAll({ staleAfterMs: 1_000 });
     await eventually(async () => {
       await Promise.all(toolsets.map((toolset) => toolset.toolsFor({})));
       return fixture.lists() > 1;

@@ -153,6 +153,7 @@ describe.skipIf(!HAS_REDIS)("a Redis store", () => {
       (store) => store.set("k", 1),
       (store) => store.delete("k"),
       (store) => store.list(""),
+      async (store) => (await store.lease?.("lease", { ttlMs: 60_000 }))?.renew(),
     ];
     const denied = [];
     for (const rules of [[], ["+@all"]]) {
@@ -168,6 +169,7 @@ describe.skipIf(!HAS_REDIS)("a Redis store", () => {
       "+set",
       "+del",
       "+scan",
+      "+set",
       "~langchain-mcp-runtime:*",
       "~langchain-mcp-runtime:*",
       "~langchain-mcp-runtime:*",
