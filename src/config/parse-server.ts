@@ -324,11 +324,15 @@ function inferType(definition: JsonObject): TransportType | ConfigIssue {
   const { url } = definition;
   if (url !== undefined) types.push(isWebSocketUrl(url) ? "websocket" : "http");
   const [first, second] = types;
-  if (first === undefined)
-    return {
-      path: "",
-      message: "cannot determine the transport: expected url, command, functionName, openTransport or server",
-    };
+  if (first === undefined) {
+    const message =
+      "cannot determine the transport: expected url, command, functionName, openTransport or server";
+    const isNested = Object.values(definition).some(
+      (value) => isPlainObject(value) && typeof getTransportType(value) === "string",
+    );
+    const hint = "it contains servers: pass them without this key, or use the key mcpServers";
+    return { path: "", message: isNested ? `${message}; ${hint}` : message };
+  }
   if (second === undefined) return first;
   const message = `matches two transports, ${first} and ${second}: use the keys of only one`;
   return { path: "", message };

@@ -1,9 +1,23 @@
 import { z } from "zod";
 import type { AddressOrigin } from "./address-policy.js";
-import { type AuthGrant, AUTH_GRANT_SCHEMA } from "./auth-grant.js";
-import type { AuthOption, HeadersOption, HeaderValues, IdentityOption } from "./credential-options.js";
+import { type AuthGrant, AUTH_GRANT_SCHEMA, isAuthGrant } from "./auth-grant.js";
+import type {
+  AuthOption,
+  CredentialSources,
+  HeadersOption,
+  HeaderValues,
+  IdentityOption,
+} from "./credential-options.js";
 import { HEADERS_SCHEMA, HTTP_FIELDS, urlSchema, validateHttpOptions } from "./http-options.js";
-import { hasMethods, isFunction, option, optionalFields, strictObject } from "./parse-options.js";
+import {
+  addIssueAt,
+  hasMethods,
+  isFunction,
+  option,
+  optionalFields,
+  parsePart,
+  strictObject,
+} from "./parse-options.js";
 import type { ServerAddress, TransportType } from "./server-config.js";
 import { COMMON_FIELDS, type InProcessServerDefinition, type ResolveContext } from "./server-definition.js";
 
@@ -39,6 +53,42 @@ type OpenTransport = Extract<ServerAddress, { readonly kind: "custom" }>["open"]
 
 const nonEmptyString = z.string().min(1);
 
+/** The methods that every OAuth provider has. */
+const PROVIDER_METHODS = [
+  "tokens",
+  "saveTokens",
+  "clientInformation",
+  "redirectToAuthorization",
+  "saveCodeVerifier",
+  "codeVerifier",
+];
+
+const functionOrProvider = option.opaque<Exclude<AuthOption, AuthGrant>>(
+  "a function that returns a token, an OAuth provider, or a grant",
+  (value) => isFunction(value) || hasMethods(value, "tokens"),
+);
+
+/** Only a grant is validated as one, so that the message for an invalid provider is about providers. */
+const authSchema = z
+  .custom<AuthOption>()
+  .transform((auth, context): NonNullable<CredentialSources["auth"]> => {
+    if (isAuthGrant(auth)) return parsePart(AUTH_GRANT_SCHEMA, auth, context) ?? z.NEVER;
+    if (hasMethods(auth, "token") && !hasMethods(auth, "tokens")) {
+      addIssueAt(
+        context,
+        [],
+        "is an SDK provider with token(): expected a function, such as () => provider.token()",
+      );
+      return z.NEVER;
+    }
+    const isProvider = PROVIDER_METHODS.some((name) => hasMethods(auth, name));
+    const invalid = isProvider
+      ? PROVIDER_METHODS.filter((name) => Reflect.get(auth, name) !== undefined && !hasMethods(auth, name))
+      : [];
+    for (const name of invalid) addIssueAt(context, [name], "expected a function");
+    return invalid.length > 0 ? z.NEVER : (parsePart(functionOrProvider, auth, context) ?? z.NEVER);
+  });
+
 const credentials = {
   headers: z
     .union([HEADERS_SCHEMA, option.function<Exclude<HeadersOption, HeaderValues>>()])
@@ -48,15 +98,7 @@ const credentials = {
         ? { headers: {}, headersProvider: headers }
         : { headers, headersProvider: undefined },
     ),
-  auth: z
-    .union([
-      option.opaque<Exclude<AuthOption, AuthGrant>>(
-        "a function that returns a token, or an OAuth provider",
-        (value) => isFunction(value) || hasMethods(value, "tokens"),
-      ),
-      AUTH_GRANT_SCHEMA,
-    ])
-    .optional(),
+  auth: authSchema.optional(),
   dpop: z.boolean().optional(),
   identity: option.opaque<IdentityOption>("a function that returns a string", isFunction).optional(),
 };
