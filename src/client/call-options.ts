@@ -91,7 +91,8 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
   readonly task?: boolean | undefined;
   /**
    * HTTP headers for this call only. Headers reserved by the protocol are ignored. Their values are redacted from
-   * errors, logs and events, also when the server echoes them.
+   * errors, logs and events, also when the server echoes them. Programs (stdio), WebSocket servers and Lambda functions
+   * do not receive them, which causes a warning.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sent to the server as `_meta`. */

@@ -22,6 +22,9 @@ import { createPipeline, type PipelineDependencies } from "./pipeline.js";
 import { type Handler, RequestContext } from "./request-context.js";
 import { resolveIdentity, SHARED_IDENTITY, toCallContext } from "./resolve-identity.js";
 
+/** The transports that send headers only with the connection, or never. */
+const KINDS_WITHOUT_HEADERS: ReadonlySet<string> = new Set(["stdio", "websocket", "lambda"]);
+
 /** Failures of a handshake that do not show that the server is back. */
 const UNREACHABLE_KINDS: ReadonlySet<FailureKind> = new Set([
   "not-sent",
@@ -78,6 +81,7 @@ export class RequestRunner {
   readonly #deps: RequestRunnerDependencies;
   #pipeline: Pipeline | undefined;
   #semaphore: Semaphore | undefined;
+  #hasWarnedOfHeaders = false;
 
   constructor(deps: RequestRunnerDependencies) {
     this.#deps = deps;
@@ -176,6 +180,17 @@ export class RequestRunner {
     }
   }
 
+  /** Warns once: a hook may set headers for the servers of all transports. */
+  #warnOfUnsentHeaders(headers: object): void {
+    const { events, lifecycle } = this.#deps;
+    const { kind } = lifecycle.config.address;
+    if (!KINDS_WITHOUT_HEADERS.has(kind) || Object.keys(headers).length === 0) return;
+    this.#hasWarnedOfHeaders = true;
+    events.warn(
+      `The headers of a call were not sent: a server of type ${kind} receives no headers with a call.`,
+    );
+  }
+
   #createRequest(
     method: string,
     params: JsonObject,
@@ -187,7 +202,8 @@ export class RequestRunner {
     const { clock, lifecycle, redactor, events } = this.#deps;
     const { timeouts } = lifecycle.config;
     const { identity, context } = this.#resolveIdentity({ signal, context: callerContext }, details);
-    const { onProgress } = details;
+    const { onProgress, headers } = details;
+    if (headers !== undefined && !this.#hasWarnedOfHeaders) this.#warnOfUnsentHeaders(headers);
     const request = new RequestContext({
       requestId: details.requestId,
       method,
@@ -203,7 +219,7 @@ export class RequestRunner {
       signal,
       cancellation,
       connect,
-      headers: details.headers,
+      headers,
       deferInput: details.deferInput ?? false,
       callerContext,
       loggableArgs: details.loggableArgs,

@@ -26,7 +26,7 @@ export interface BeforeToolCallInput {
 export interface BeforeToolCallResult {
   /** Arguments to send instead. */
   readonly args?: JsonObject;
-  /** HTTP headers for this call only. */
+  /** HTTP headers for this call only. Programs (stdio), WebSocket servers and Lambda functions do not receive them. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Denies the call with this reason, which the model sees. */
   readonly deny?: string;
