@@ -1,0 +1,298 @@
+// Behavior that the test suites of other MCP clients check, as far as no other test of this package does.
+import { join } from "node:path";
+import { AIMessage } from "@langchain/core/messages";
+import { entrypoint, getCurrentTaskInput, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+import { ToolNode } from "@langchain/langgraph/prebuilt";
+import { describe, expect, it } from "vitest";
+import { createMcpTools } from "../../../src/index.js";
+import type { JsonObject } from "../../../src/json/json.js";
+import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { createTestClient, rejection } from "../../fixtures/clients.js";
+import { type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
+import { INITIALIZE_RESULT, type RawRequest, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { startToolset } from "../../fixtures/toolsets.js";
+
+const STDIO_SERVER = join(import.meta.dirname, "../../fixtures/quick-stdio-server.mjs");
+const repeat = (inputSchema: JsonObject): TestTool => ({
+  name: "repeat",
+  inputSchema,
+  run: (args) => JSON.stringify(args),
+});
+const returning = (result: unknown, tool: Partial<TestTool> = {}): TestTool => ({
+  name: "get",
+  run: () => result,
+  ...tool,
+});
+const showHeader = (name: string): TestTool => ({
+  name: "show",
+  run: (_, { headers }) => String(headers[name]),
+});
+
+function sendError({ id, response }: RawRequest, error: object): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+}
+
+describe("arguments that a hook returns are not sent if they do not match", () => {
+  const object = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+  const value = (constraint: JsonObject) => ({ properties: { n: constraint } });
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ["not", { ...object, not: value({ const: 2 }) }, { n: 2 }],
+    ["anyOf", { ...object, anyOf: [value({ const: 1 }), value({ const: 3 })] }, { n: 2 }],
+    ["allOf", { ...object, allOf: [value({ minimum: 1 }), value({ maximum: 2 })] }, { n: 3 }],
+    ["if and then", { ...object, if: value({ minimum: 2 }), then: value({ minimum: 4 }) }, { n: 3 }],
+    ["additionalProperties", { ...object, additionalProperties: false }, { n: 1, other: true }],
+    ["required", object, { n: undefined } as unknown as JsonObject],
+  ])("%s", async (_, inputSchema, args) => {
+    await using toolset = await startToolset({
+      tools: [repeat(inputSchema)],
+      options: { beforeToolCall: () => ({ args }) },
+    });
+    const message = await toolset.call({ n: 1 });
+    expect(message.status).toBe("error");
+    expect(message.text).toContain("the tool was not called");
+    expect(toolset.server.executions).toEqual([]);
+  });
+});
+
+describe("a tool can be called although its input schema has", () => {
+  it.each<[string, JsonObject, JsonObject]>([
+    ["no properties", {}, { any: { thing: [1] } }],
+    [
+      "boolean schemas and several types",
+      { properties: { any: true, never: false, maybe: { type: ["string", "null"] } } },
+      { any: [1], maybe: null },
+    ],
+    [
+      "references to references in definitions",
+      {
+        properties: { user: { $ref: "#/definitions/User" } },
+        definitions: {
+          User: { type: "object", properties: { address: { $ref: "#/definitions/Address" } } },
+          Address: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+        },
+      },
+      { user: { address: { city: "Rome" } } },
+    ],
+    ["a tuple of draft 7", { properties: { pair: { items: [{ type: "string" }, {}] } } }, { pair: ["a", 1] }],
+    [
+      "a reference to another document",
+      { properties: { c: { $ref: "https://example.invalid/c" } } },
+      { c: 1 },
+    ],
+    [
+      "required among its properties",
+      { properties: { coin: { type: "string" }, required: ["coin"] } },
+      { coin: "gold" },
+    ],
+    ["an unknown type", { properties: { coin: { type: "currency" } } }, { coin: "gold" }],
+    ["a malformed constraint", { allOf: [{ required: [42] }] }, { coin: "gold" }],
+    ["a pattern with needless escapes", { properties: { url: { pattern: "^https\\:" } } }, { url: "https:" }],
+  ])("%s", async (_, schema, args) => {
+    await using toolset = await startToolset({ tools: [repeat({ type: "object", ...schema })] });
+    const message = await toolset.call(args);
+    expect(message).toMatchObject({ status: "success", content: JSON.stringify(args) });
+  });
+});
+
+describe("an input schema", () => {
+  it("has its own constraints, also if a schema of another server has the same $id", async () => {
+    const atMost = (maximum: number) => ({
+      $id: "https://example.com/shared",
+      type: "object",
+      properties: { n: { $ref: "#/$defs/n" } },
+      $defs: { n: { type: "number", maximum } },
+    });
+    await using small = await startToolset({ tools: [repeat(atMost(1))] });
+    await using large = await startToolset({ tools: [repeat(atMost(9))] });
+    expect((await small.call({ n: 5 })).status).toBe("error");
+    expect((await large.call({ n: 5 })).status).toBe("success");
+    expect((await small.call({ n: 5 })).status).toBe("error");
+  });
+});
+
+describe("a result", () => {
+  it.each([false, 0, null, [], "text"])("keeps %j as structured content", async (structuredContent) => {
+    const result = { content: [{ type: "text", text: "ok" }], structuredContent };
+    await using toolset = await startToolset({ tools: [returning(result)], era: "modern" });
+    const message = await toolset.call({});
+    expect(message.content).toBe("ok");
+    expect(message.artifact).toMatchObject({ structuredContent });
+  });
+
+  it("with content of an unknown type is shown to the model as JSON", async () => {
+    const content = [{ type: "custom", data: { a: 1 } }];
+    const tools = [{ name: "get", inputSchema: { type: "object" } }];
+    await using server = await startRawServer(({ method, id, response }) =>
+      method?.startsWith("tools/") === true ? sendJson(response, id, { tools, content }) : false,
+    );
+    await using mcp = await createMcpTools({ s: { url: server.url } });
+    expect(await mcp.tools[0]?.invoke({})).toBe(JSON.stringify(content[0]));
+  });
+
+  it("without the structured content that its tool declares is shown, with a warning", async () => {
+    const outputSchema = { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] };
+    await using toolset = await startToolset({ tools: [returning('{"sum":2}', { outputSchema })] });
+    expect((await toolset.call({})).content).toBe('{"sum":2}');
+    expect(toolset.logger.warnings).toEqual([expect.stringContaining("output schema")]);
+  });
+});
+
+describe("a tool", () => {
+  it("without a single ASCII character in its names can be called", async () => {
+    await using server = await startMcpTestServer({ tools: [{ name: "検索", run: () => "found" }] });
+    await using mcp = await createMcpTools({ 天気: { url: server.url } });
+    expect(mcp.tools[0]?.name).toMatch(/^[a-zA-Z][\w-]{1,63}$/);
+    expect(await mcp.tools[0]?.invoke({})).toBe("found");
+  });
+});
+
+describe("hooks", () => {
+  it("can read the state of the graph or the input of the workflow", async () => {
+    const seen: unknown[] = [];
+    const hook = () => void seen.push(getCurrentTaskInput());
+    await using toolset = await startToolset({
+      tools: [returning("x")],
+      options: { beforeToolCall: hook, afterToolCall: hook },
+    });
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode("tools", new ToolNode([...toolset.mcp.tools]))
+      .addEdge("__start__", "tools")
+      .compile();
+    const tool_calls = [{ id: "1", name: "srv__get", args: {} }];
+    await graph.invoke({ messages: [new AIMessage({ content: "", tool_calls })] });
+    const state = { messages: [expect.objectContaining({ tool_calls: [expect.anything()] })] };
+    expect(seen.splice(0)).toEqual([state, state]);
+    const workflow = entrypoint("workflow", async (input: string) => [input, await toolset.tool.invoke({})]);
+    expect(await workflow.invoke("any input")).toEqual(["any input", "x"]);
+    expect(seen).toEqual(["any input", "any input"]);
+  });
+
+  it("that set headers for a program cause one warning, because they are not sent", async () => {
+    const logger = new RecordingLogger();
+    const beforeToolCall = () => ({ headers: { "x-tenant": "a" } });
+    const servers = { local: { command: process.execPath, args: [STDIO_SERVER] } };
+    await using mcp = await createMcpTools(servers, { logger, beforeToolCall });
+    await mcp.callTool({ name: "local__echo", args: { text: "1" } });
+    await mcp.callTool({ name: "local__echo", args: { text: "2" } });
+    expect(logger.warnings).toEqual([expect.stringContaining("type stdio receives no headers")]);
+  });
+});
+
+describe("the credentials of a server", () => {
+  it.each([
+    [
+      "auth before headers",
+      { headers: { Authorization: "a" }, auth: () => "b", identity: () => "i" },
+      "Bearer b",
+    ],
+    ["the last spelling of a header", { headers: { authorization: "a", AUTHORIZATION: "b" } }, "b"],
+  ])("are sent once: %s", async (_, definition, expected) => {
+    await using toolset = await startToolset({ tools: [showHeader("authorization")], definition });
+    expect((await toolset.mcp.callTool({ name: "show" })).text()).toBe(expected);
+  });
+
+  const provider = { tokens: () => undefined, saveTokens: () => undefined };
+  it.each<[string, object, string]>([
+    ["a method that is not a function", { ...provider, tokens: 42 }, "auth.tokens: expected a function"],
+    ["another method", { ...provider, codeVerifier: "v" }, "auth.codeVerifier: expected a function"],
+    ["only token()", { token: () => "t" }, "auth: is an SDK provider with token()"],
+    ["nothing", {}, "auth: expected a function that returns a token, an OAuth provider, or a grant"],
+  ])("are refused before anything is sent if a provider has %s", async (_, auth, problem) => {
+    const failure = await rejection(
+      createMcpTools({ s: { url: "http://127.0.0.1:9/", auth: auth as never } }),
+    );
+    expect(failure.message).toContain(problem);
+  });
+});
+
+describe("server definitions", () => {
+  it("may be changed after the start without effect", async () => {
+    await using server = await startMcpTestServer({ tools: [showHeader("x-a")] });
+    const definition = { url: server.url, headers: { "x-a": "1" } };
+    await using mcp = await createMcpTools({ s: definition });
+    definition.headers["x-a"] = "2";
+    definition.url = "http://127.0.0.1:9/";
+    expect((await mcp.callTool({ name: "show" })).text()).toBe("1");
+  });
+
+  it("may have names that are keys of a definition or of every object", async () => {
+    await using server = await startMcpTestServer();
+    const names = ["servers", "url", "command", "constructor", "toString"];
+    await using mcp = await createMcpTools(
+      Object.fromEntries(names.map((name) => [name, { url: server.url }])),
+    );
+    expect(mcp.tools.map(({ name }) => name)).toEqual(names.map((name) => `${name}__echo`));
+    const result = await mcp.callTool({ name: "constructor__echo", args: { text: "x" } });
+    expect(result.text()).toBe("x");
+  });
+
+  it("under a key that is not mcpServers are refused with a hint", async () => {
+    const failure = await rejection(
+      createMcpTools({ servers: { s: { url: "http://127.0.0.1:9/" } } } as never),
+    );
+    expect(failure.message).toContain("it contains servers: pass them without this key");
+  });
+});
+
+describe("a server", () => {
+  it.each([401, 403, 503])("that responds with %i is not tried over SSE", async (status) => {
+    await using server = await startRawServer(({ response }) => void response.writeHead(status).end());
+    await using client = createTestClient(server);
+    expect(await rejection(client.callTool({ name: "get" }))).toMatchObject({ status });
+    expect(server.requests.map(({ httpMethod }) => httpMethod)).toEqual(["POST"]);
+  });
+
+  it.each(["2024-11-05", "2025-03-26", "2025-06-18"])("may support only %s", async (protocolVersion) => {
+    await using server = await startRawServer(({ method, id, response }) =>
+      method === "initialize" ? sendJson(response, id, { ...INITIALIZE_RESULT, protocolVersion }) : false,
+    );
+    await using client = createTestClient(server);
+    expect((await client.callTool({ name: "get" })).text()).toBe("ok");
+  });
+
+  it("may respond to a notification with a body", async () => {
+    await using server = await startRawServer(({ method, id, response }) =>
+      method !== undefined && id === undefined ? void response.writeHead(200).end('{"ok":true}') : false,
+    );
+    await using client = createTestClient(server);
+    expect((await client.callTool({ name: "get" })).text()).toBe("ok");
+  });
+
+  it("may send data with an error, which is in the cause", async () => {
+    const error = { code: -32602, message: "bad", data: { expected: "city" } };
+    await using server = await startRawServer((request) =>
+      request.method === "tools/call" ? sendError(request, error) : false,
+    );
+    await using client = createTestClient(server);
+    const failure = await rejection(client.callTool({ name: "get" }));
+    expect(failure).toMatchObject({ code: -32602, cause: { data: error.data } });
+  });
+
+  it("may declare resources and not list them; _meta of a resource is returned", async () => {
+    const contents = [{ uri: "a:b", text: "t", _meta: { revision: 1 } }];
+    await using server = await startRawServer((request) => {
+      const { method, id, response } = request;
+      if (method === "initialize")
+        return sendJson(response, id, { ...INITIALIZE_RESULT, capabilities: { resources: {} } });
+      if (method === "resources/read") return sendJson(response, id, { contents });
+      return method === "resources/list" && sendError(request, { code: -32601, message: "unknown" });
+    });
+    await using client = createTestClient(server);
+    expect(await client.listResources()).toEqual([]);
+    expect(await client.readResource("a:b")).toMatchObject([{ text: "t", meta: { revision: 1 } }]);
+  });
+
+  it.each([{}, undefined])("may require another round without a question: %j", async (inputRequests) => {
+    const run: TestTool["run"] = (_, context) => {
+      const { requestState } = context as unknown as ModernToolContext;
+      if (requestState === "1") return "done";
+      return { resultType: "input_required", inputRequests, requestState: "1" };
+    };
+    await using server = await startEraServer("modern", { tools: [{ name: "get", run }] });
+    await using client = createTestClient(server);
+    expect((await client.callTool({ name: "get" })).text()).toBe("done");
+  });
+});
