@@ -52,6 +52,7 @@ describe("defaults", () => {
       tools: 10_000,
       resources: 10_000,
       prompts: 10_000,
+      skills: 1_000,
       identities: 1_000,
       serverRequests: 8,
     });
