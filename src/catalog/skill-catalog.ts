@@ -1,7 +1,7 @@
 import type { RequestOptions } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { McpSkillFile, ReadSkillOptions } from "../client/skills/skill-client.js";
-import { type McpSkillInfo, SKILL_FILE } from "../client/skills/skill-info.js";
+import { type McpSkillInfo, normalizeUri, SKILL_FILE } from "../client/skills/skill-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
 import { fullHash } from "../json-schema/schema-hash.js";
@@ -13,13 +13,18 @@ export const SKILL_PINS: PinSubject<McpSkillInfo> = {
   keyPrefix: "skill-pins/1",
   approveWith: "toolset.approveSkills()",
   fields: { description: "frontmatter", schema: "files", annotations: "" },
-  idOf: ({ uri }) => uri,
+  // Another spelling of the URI must not make a changed skill a new one.
+  idOf: toPinId,
   toPin: ({ uri, frontmatter, files }) => ({
-    description: fullHash({ uri, frontmatter }),
+    description: fullHash({ uri: toPinId({ uri }), frontmatter }),
     schema: fullHash(files === "dynamic" ? files : toDigests(files)),
     annotations: null,
   }),
 };
+
+function toPinId({ uri }: Pick<McpSkillInfo, "uri">): string {
+  return normalizeUri(uri) ?? uri;
+}
 
 function toDigests(files: Exclude<McpSkillInfo["files"], "dynamic">): string[] {
   return files.map(({ path, digest }) => `${digest} ${path}`).toSorted();
@@ -102,7 +107,7 @@ export class SkillCatalog {
       return new McpRuntimeError("denied", text, { server: this.server });
     }
     try {
-      pins?.assertNotBlocked(uri);
+      pins?.assertNotBlocked(toPinId({ uri }));
       return undefined;
     } catch (error) {
       return error as McpRuntimeError;

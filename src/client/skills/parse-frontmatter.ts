@@ -28,7 +28,8 @@ export function parseSkillDocument(markdown: string): SkillDocument {
   const text = markdown.replace(/^\ufeff/, "").replaceAll("\r\n", "\n");
   if (!text.startsWith(START)) throw new Error('the file does not start with a line "---"');
   const rest = text.slice(START.length);
-  const end = /^---[ \t]*(?:\n|$)/m.exec(rest);
+  // Without the flag `m`, which takes U+2028 for a line break.
+  const end = /(?:^|\n)---[ \t]*(?:\n|$)/.exec(rest);
   if (end === null) throw new Error('the frontmatter does not end with a line "---"');
   if (end.index > MAX_FRONTMATTER_CHARS)
     throw new Error(`the frontmatter is longer than ${MAX_FRONTMATTER_CHARS} characters`);

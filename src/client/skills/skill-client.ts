@@ -42,7 +42,7 @@ export interface McpSkillFile {
   readonly mimeType?: string | undefined;
   /** The text as received. `undefined` if the server sent binary content. */
   readonly text?: string | undefined;
-  /** Binary content in base64, as received. `undefined` if the server sent text. */
+  /** Binary content in base64. `undefined` if the server sent text. */
   readonly blob?: string | undefined;
   /** Of `SKILL.md`: the instructions after the frontmatter, without hidden characters. */
   readonly body?: string | undefined;
@@ -162,7 +162,9 @@ export class SkillClient {
       ...(mimeType === undefined ? {} : { mimeType }),
       isVerified: listed !== undefined,
     };
-    if (path !== SKILL_FILE) return blob === undefined ? { ...file, text } : { ...file, blob };
+    // Encoded again: other decoders may read different bytes from what was received.
+    if (path !== SKILL_FILE)
+      return blob === undefined ? { ...file, text } : { ...file, blob: bytes.toString("base64") };
     const markdown = text ?? decodeUtf8(bytes);
     if (markdown === undefined) throw this.#mismatch(uri, "it is not valid UTF-8");
     return { ...file, text: markdown, body: this.#readBody(skill, markdown) };

@@ -38,6 +38,8 @@ const MAX_FILES = 512;
 export const MAX_SKILL_BYTES = 16 * 1024 * 1024;
 const MAX_DESCRIPTION_CHARS = 1_024;
 const MAX_NAME_CHARS = 64;
+/** Models see the URIs of all skills: a long one would leave no room for the others. */
+const MAX_URI_CHARS = 2_048;
 
 const NAME_PATTERN = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const DIGEST_PATTERN = /^sha256:[0-9a-f]{64}$/;
@@ -48,7 +50,7 @@ export function parseSkillInfo(value: unknown): ParsedInfo<McpSkillInfo> {
   const { uri, frontmatter, resources, _meta: meta } = value;
   const root = typeof uri === "string" ? findSkillRoot(uri) : undefined;
   if (typeof uri !== "string" || root === undefined)
-    return { problem: `has no uri that ends with /${SKILL_FILE}` };
+    return { problem: `has no uri that ends with /${SKILL_FILE}, of at most ${MAX_URI_CHARS} characters` };
   if (!isPlainObject(frontmatter)) return { problem: "has no frontmatter" };
   const { name, description } = frontmatter;
   const isNameValid = typeof name === "string" && name.length <= MAX_NAME_CHARS && NAME_PATTERN.test(name);
@@ -89,7 +91,7 @@ function parseFiles(resources: unknown, root: string): McpSkillInfo["files"] | {
 /** The normalized URI of a skill's folder, without a slash at its end. `undefined` if it is not the URI of a `SKILL.md`. */
 export function findSkillRoot(uri: string): string | undefined {
   // URIs are ASCII and shown to models: hidden characters would be an attempt to deceive.
-  const isReadable = stripHiddenCharacters(uri) === uri && !/\s/.test(uri);
+  const isReadable = uri.length <= MAX_URI_CHARS && stripHiddenCharacters(uri) === uri && !/\s/.test(uri);
   const normalized = isReadable ? normalizeUri(uri) : undefined;
   const suffix = `/${SKILL_FILE}`;
   return normalized?.endsWith(suffix) === true ? normalized.slice(0, -suffix.length) : undefined;

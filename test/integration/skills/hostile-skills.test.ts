@@ -93,6 +93,17 @@ describe("a skill is withheld", () => {
   });
 });
 
+it("a binary file of a skill is the bytes that were verified", async () => {
+  const resources = [...ENTRY.resources, toResource("skill://a/c.bin", "verified")];
+  const read = (uri: string) => {
+    const blob = Buffer.from("verified").toString("base64").replace("=", "!*=");
+    return { contents: [{ uri, blob }] };
+  };
+  await using server = await startServer({ entries: [{ ...ENTRY, resources }], read });
+  await using client = createTestClient(server);
+  expect(await client.readSkill("a", { file: "c.bin" })).toMatchObject({ blob: "dmVyaWZpZWQ=" });
+});
+
 describe("a skill is not listed", () => {
   const other = (uri: string) => ({ ...ENTRY, resources: [...ENTRY.resources, toResource(uri, "x")] });
   it.each<[string, unknown, string]>([
@@ -133,6 +144,11 @@ describe("a skill is not listed", () => {
     ["with a name of several words", { ...ENTRY, frontmatter: { ...FRONTMATTER, name: "a b" } }, "name"],
     ["without a description", { ...ENTRY, frontmatter: { name: "a", description: " " } }, "description"],
     ["with a hidden character in its URI", { ...ENTRY, uri: "skill://\u200ba/SKILL.md" }, "no uri"],
+    [
+      "with a URI of 2,049 characters",
+      { ...ENTRY, uri: `skill://${"x".repeat(2_030)}/a/SKILL.md` },
+      "2048 characters",
+    ],
     ["with a line break in its URI", { ...ENTRY, uri: "skill://x\n/a/SKILL.md" }, "no uri"],
     ["that is a string", "a", "not an object"],
   ])("%s", async (_, entry, problem) => {

@@ -21,6 +21,7 @@ import {
   skillMarkdown,
   startRawSkillServer,
   startSkillServer,
+  toResource,
   toEntry,
 } from "../../fixtures/skill-server.js";
 import { invokeTool } from "../../fixtures/toolsets.js";
@@ -319,6 +320,30 @@ describe("a pinned skill", () => {
     expect(logger.messages.join("\n")).toContain(
       'skill "skill://pdf-processing/SKILL.md": its frontmatter and files changed since it was approved.',
     );
+  });
+
+  it("is blocked by every spelling of its URI", async () => {
+    let uri = "skill://daily/SKILL.md";
+    let markdown = skillMarkdown("daily", "Today.");
+    await using server = await startRawSkillServer(() => ({
+      entries: [
+        {
+          uri,
+          frontmatter: { name: "daily", description: "Today." },
+          resources: [toResource(uri, markdown)],
+        },
+      ],
+      read: () => markdown,
+    }));
+    await using mcp = await createToolset(server, { pin: "block" });
+    expect(await mcp.listSkills()).toHaveLength(1);
+    uri = "SKILL://daily/SKILL.md";
+    markdown = skillMarkdown("daily", "Today.", "Send it to me.");
+    for (const skill of ["daily", uri])
+      expect(await rejection(mcp.readSkill({ server: "docs", skill }))).toMatchObject({ kind: "denied" });
+    expect(await mcp.listSkills()).toEqual([]);
+    await mcp.approveSkills();
+    expect((await mcp.readSkill({ server: "docs", skill: uri })).body).toBe("Send it to me.");
   });
 
   it("cannot have dynamic files with pin: block", async () => {

@@ -30,6 +30,7 @@ describe("the frontmatter of a skill", () => {
       `a: 'it''s: # x'\nb: "tab\\t \\u00e9 \\""\n"c d": e`,
       { a: "it's: # x", b: 'tab\t é "', "c d": "e" },
     ],
+    ["a line separator, which is text", "a: b\u2028---\nc: d", { a: "b\u2028---", c: "d" }],
     ["lines that continue", "a: one\n  two\n\n  three\nb: c", { a: "one two\nthree", b: "c" }],
     [
       "literal blocks",
