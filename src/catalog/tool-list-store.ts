@@ -93,14 +93,13 @@ export class ToolListStore {
    * Calls `onChange` with the key of a list of this server that another process has written, or with `undefined` if one
    * may have been. Returns a function that stops.
    */
-  watch(onChange: (key: string | undefined) => void): () => void {
+  watch(onChange: ChangeListener): () => void {
     const { store } = this.#options;
     if (store.watch === undefined) return () => undefined;
-    const watching = store.watch((key) => {
-      if (key === undefined || key.startsWith(this.#prefix)) onChange(key);
-    });
-    watching.catch((error: unknown) => this.#warn("watched", error));
-    return () => void watching.then((unwatch) => unwatch()).catch(() => undefined);
+    const feed = FEEDS.get(store) ?? new ToolListFeed(store);
+    FEEDS.set(store, feed);
+    feed.add(this.#prefix, onChange).catch((error: unknown) => this.#warn("watched", error));
+    return () => feed.remove(this.#prefix, onChange);
   }
 
   /** An identity may be personal data, such as an email address: only its hash is stored. */
@@ -121,6 +120,57 @@ export class ToolListStore {
     OUTAGES.delete(this.#options.warn);
   }
 }
+
+type ChangeListener = (key: string | undefined) => void;
+
+/** One subscription for all servers on a store. Listeners are found by prefix: a change concerns one of many servers. */
+class ToolListFeed {
+  readonly #store: LimitedStore;
+  readonly #listeners = new Map<string, Set<ChangeListener>>();
+  #watching: Promise<(() => Promise<void>) | undefined> | undefined;
+
+  constructor(store: LimitedStore) {
+    this.#store = store;
+  }
+
+  /** Rejects if the store cannot be watched. */
+  async add(prefix: string, listener: ChangeListener): Promise<void> {
+    const listeners = this.#listeners.get(prefix) ?? new Set();
+    this.#listeners.set(prefix, listeners.add(listener));
+    const watching = (this.#watching ??= this.#watch());
+    try {
+      await watching;
+    } catch (error) {
+      // The next server tries again.
+      if (this.#watching === watching) this.#watching = undefined;
+      throw error;
+    }
+  }
+
+  remove(prefix: string, listener: ChangeListener): void {
+    const listeners = this.#listeners.get(prefix);
+    listeners?.delete(listener);
+    if (listeners?.size === 0) this.#listeners.delete(prefix);
+    if (this.#listeners.size > 0) return;
+    const watching = this.#watching;
+    this.#watching = undefined;
+    watching?.then((unwatch) => unwatch?.()).catch(() => undefined);
+  }
+
+  async #watch(): Promise<(() => Promise<void>) | undefined> {
+    return this.#store.watch?.((key) => this.#notify(key));
+  }
+
+  #notify(key: string | undefined): void {
+    const found =
+      key === undefined
+        ? [...this.#listeners.values()].flatMap((listeners) => [...listeners])
+        : (this.#listeners.get(key.slice(0, key.lastIndexOf("/") + 1)) ?? []);
+    for (const listener of found) listener(key);
+  }
+}
+
+const FEEDS = new WeakMap<LimitedStore, ToolListFeed>();
 
 interface TurnOptions extends Pick<StoreLeaseOptions, "ttlMs"> {
   readonly clock: Clock;

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { Redis } from "ioredis";
+import { describe, expect, it, vi } from "vitest";
 import { createMcpTools, type McpToolset } from "../../../src/index.js";
 import { McpServerManager, publishServer, registryServers } from "../../../src/manager/index.js";
 import { dynamoStore, type KeyValueStore, redisStore } from "../../../src/stores/index.js";
@@ -15,6 +16,7 @@ const SCRIPT = fileURLToPath(new URL("../../fixtures/use-toolset.ts", import.met
 const first: TestTool = { name: "first", run: () => "1" };
 const second: TestTool = { name: "second", run: () => "2" };
 const WORKERS = 5;
+const CHANNEL = "langchain-mcp-runtime:changes";
 
 interface CacheOptions {
   readonly staleAfterMs?: number;
@@ -131,6 +133,33 @@ describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 },
     child.kill("SIGKILL");
     expect(namesOf(await fixture.open())).toEqual(["first"]);
     expect(fixture.lists()).toBe(2);
+  });
+
+  it("follow many servers with one listener, which ends with the last server", async () => {
+    await using fixture = await createFixture();
+    const { server, redis, logger } = fixture;
+    const store = fixture.openStore();
+    const watch = vi.spyOn(store as Required<KeyValueStore>, "watch");
+    const names = ["test", ...times(20, (n) => `s${n}`)];
+    const servers = Object.fromEntries(names.map((name) => [name, { url: server.url }]));
+    const rounds = [[first, second], [first]];
+    for (const [index, tools] of rounds.entries()) {
+      await using toolset = await createMcpTools(servers, { cache: { store }, logger });
+      expect(watch).toHaveBeenCalledTimes(index + 1);
+      await toolset.servers.remove("s0");
+      server.tools = tools;
+      await (await fixture.open()).refresh();
+      const expected = tools.map(({ name }) => `test__${name}`).join();
+      await eventually(async () => {
+        const current = (await toolset.toolsFor({})).map(({ name }) => name);
+        return current.filter((name) => name.startsWith("test__")).join() === expected;
+      });
+    }
+    // Those of the toolsets that have refreshed.
+    const admin = new Redis(redis.url);
+    const countSubscribers = async () => String(await admin.call("pubsub", "numsub", CHANNEL));
+    await eventually(async () => (await countSubscribers()) === `${CHANNEL},${rounds.length}`);
+    await admin.quit();
   });
 
   it("ask the server each when a caller wants the current list", async () => {
