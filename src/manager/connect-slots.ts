@@ -33,7 +33,7 @@ export class ConnectSlots {
       cancellation.throwIfCancelled();
       const unsubscribe = cancellation.onCancel((reason) => {
         this.#waiting.delete(waiter);
-        this.#blocked.get(group)?.delete(waiter);
+        this.#unblock(waiter);
         reject(reason);
       });
       const waiter: Waiter = {
@@ -69,11 +69,19 @@ export class ConnectSlots {
 
   #release(group: string): void {
     this.#used -= 1;
-    this.#usedByGroup.set(group, (this.#usedByGroup.get(group) ?? 1) - 1);
+    const used = (this.#usedByGroup.get(group) ?? 1) - 1;
+    if (used === 0) this.#usedByGroup.delete(group);
+    else this.#usedByGroup.set(group, used);
     const [next] = this.#blocked.get(group) ?? [];
     if (next === undefined) return this.#startNext();
-    this.#blocked.get(group)?.delete(next);
+    this.#unblock(next);
     this.#start(next);
+  }
+
+  #unblock(waiter: Waiter): void {
+    const blocked = this.#blocked.get(waiter.group);
+    blocked?.delete(waiter);
+    if (blocked?.size === 0) this.#blocked.delete(waiter.group);
   }
 
   #limitOf(group: string): number {

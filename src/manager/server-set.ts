@@ -174,10 +174,13 @@ export class ServerSet {
   /** The lifecycle operations that have not ended, by server name. */
   readonly #operations = new Map<string, Set<ServerOperation>>();
   readonly #clientSubscriptions = new Map<SubscribeFn, Map<McpClient, () => void>>();
+  /** Shared by all calls, so that servers that are added one by one are limited, too. */
+  readonly #slots: ConnectSlots;
   #closing: Promise<void> | undefined;
 
   constructor(settings: ManagerSettings) {
     this.settings = settings;
+    this.#slots = new ConnectSlots(settings);
     this.events = new TypedEmitter(
       (error) => settings.warn(`An event listener threw: ${String(error)}`),
       MANAGER_CHANNELS,
@@ -301,12 +304,11 @@ export class ServerSet {
     const { concurrency, onServerError, strict } = this.settings;
     const { cancellation, isCancellable, prepare, isStrict = strict } = options;
     const attempts = targets.map((target) => new ConnectAttempt(target));
-    const slots = new ConnectSlots(this.settings);
     const mayRollBack = isStrict || isCancellable || onServerError !== undefined;
     let isAborted = false;
     const run = async (attempt: ConnectAttempt) => {
       const mayConnect = (server: ManagedServer) => !isAborted && this.#servers.get(server.name) === server;
-      await attempt.run(slots, (server) => mayConnect(server) && prepare(server));
+      await attempt.run(this.#slots, (server) => mayConnect(server) && prepare(server));
       attempt.decide(isStrict, onServerError);
       if (attempt.thrown.length > 0) isAborted = concurrency === 1;
       // What may be rolled back is kept until it is clear whether it is.

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type ServerDefinition } from "../../../src/index.js";
-import { McpServerManager } from "../../../src/manager/index.js";
+import { McpServerManager, publishServer, registryServers } from "../../../src/manager/index.js";
+import { memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, NO_RETRY, times } from "../../fixtures/clients.js";
 import { stdioServer } from "../../fixtures/stdio-servers.js";
@@ -35,6 +36,40 @@ describe("many remote servers", () => {
     expect(slow.received("initialize")).toHaveLength(4);
     await manager.close();
     await connecting.catch(() => undefined);
+  });
+
+  it("of a registry are connected as many at a time as concurrency says", async () => {
+    await using server = await startMcpTestServer();
+    await using store = memoryStore();
+    for (const n of times(12, (index) => index))
+      await publishServer(store, { name: `s${n}`, url: server.url });
+    await using manager = new McpServerManager({}, { concurrency: 4 });
+    const connecting = new Set<string>();
+    let most = 0;
+    manager.on("serverChanged", ({ server: name, state }) => {
+      if (state === "connecting") connecting.add(name);
+      else connecting.delete(name);
+      most = Math.max(most, connecting.size);
+    });
+    await registryServers(store, { allow: [new URL(server.url).origin] }).attach(manager);
+    await eventually(() => manager.connected.length === 12);
+    // At most half of the slots are for one host.
+    expect(most).toBe(2);
+  });
+
+  it("do not hold back a server that is added after one was cancelled", async () => {
+    await using slow = await startMcpTestServer();
+    await using quick = await startMcpTestServer();
+    slow.addFault({ type: "hang" }, { method: "initialize" });
+    await using manager = new McpServerManager({}, { concurrency: 1 });
+    const adding = manager.add("slow", { url: slow.url, ...NO_RETRY }).catch(() => undefined);
+    await slow.waitFor("initialize");
+    const connecting = manager.add("quick", { url: quick.url, ...NO_RETRY });
+    expect(quick.received("initialize")).toEqual([]);
+    await manager.remove("slow");
+    await connecting;
+    await adding;
+    expect(manager.connected).toEqual(["quick"]);
   });
 
   it("start in the order of their definitions, however many there are", async () => {
