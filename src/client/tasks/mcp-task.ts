@@ -4,6 +4,10 @@ import { isPlainObject, type JsonObject, omitUndefined } from "../../json/json.j
 
 const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
 
+/** Ids are saved in checkpoints. */
+const MAX_TASK_ID_CHARS = 4_096;
+const MAX_DATE_CHARS = 64;
+
 /** The state of a task. The last three are final. */
 export type TaskStatus = (typeof STATUSES)[number];
 
@@ -62,18 +66,27 @@ export function parseTask(value: unknown, { server, redactor }: TaskSource): Mcp
   const raw = isPlainObject(value) ? value : {};
   const { taskId, statusMessage, createdAt, lastUpdatedAt } = raw;
   const status = STATUSES.find((name) => name === raw["status"]);
-  if (typeof taskId !== "string" || status === undefined) {
-    const text = `Server "${server}" sent an invalid task: it has no ${typeof taskId === "string" ? "known status" : "taskId"}.`;
+  const isIdValid = typeof taskId === "string" && taskId !== "" && taskId.length <= MAX_TASK_ID_CHARS;
+  if (!isIdValid || status === undefined) {
+    const missing = isIdValid ? "known status" : `taskId of 1 to ${MAX_TASK_ID_CHARS} characters`;
+    const text = `Server "${server}" sent an invalid task: it has no ${missing}.`;
     throw new McpRuntimeError("invalid-response", text, { server, outcomeUnknown: true });
   }
   const optional = omitUndefined({
     statusMessage: typeof statusMessage === "string" ? redactor.sanitize(statusMessage) : undefined,
-    createdAt: typeof createdAt === "string" ? createdAt : undefined,
-    lastUpdatedAt: typeof lastUpdatedAt === "string" ? lastUpdatedAt : undefined,
+    createdAt: toDate(createdAt),
+    lastUpdatedAt: toDate(lastUpdatedAt),
     ttlMs: toMs(raw["ttlMs"] ?? raw["ttl"]),
     pollIntervalMs: toMs(raw["pollIntervalMs"] ?? raw["pollInterval"]),
   });
   return { taskId, status, ...optional };
+}
+
+/** Drops other text: it would be neither sanitized nor redacted. */
+function toDate(value: unknown): string | undefined {
+  const isDate =
+    typeof value === "string" && value.length <= MAX_DATE_CHARS && /^\d{4}-[-\d:.TZ+]+$/.test(value);
+  return isDate ? value : undefined;
 }
 
 function toMs(value: unknown): number | undefined {

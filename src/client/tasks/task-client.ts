@@ -105,7 +105,7 @@ export class TaskClient {
             `Server "${server}" sent a list of tasks that is not an array.`,
             { server },
           );
-        tasks.push(...listed.map((task) => parseTask(task, this.#deps)));
+        for (const task of listed) tasks.push(parseTask(task, this.#deps));
         if (typeof nextCursor !== "string" || nextCursor === "") return tasks;
         cursor = nextCursor;
       }

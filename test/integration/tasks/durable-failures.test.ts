@@ -1,19 +1,20 @@
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { createMcpTools } from "../../../src/index.js";
+import { createMcpTools, McpClient } from "../../../src/index.js";
 import { HttpListener, readBody } from "../../../src/testing/http-listener.js";
 import { agentIntegrations, createScriptedModel, threadConfig, userInput } from "../../fixtures/agents.js";
 import { rejection } from "../../fixtures/clients.js";
 
 /** A server (2025-11-25) whose tool `work` is answered with any response. */
-async function startServer(response: object) {
+async function startServer(response: object, otherResults: Readonly<Record<string, object>> = {}) {
   const calls: unknown[] = [];
   const results: Readonly<Record<string, object>> = {
     initialize: {
       protocolVersion: "2025-11-25",
       serverInfo: { name: "raw", version: "1.0.0" },
-      capabilities: { tools: {} },
+      capabilities: { tools: {}, tasks: { list: {}, requests: { tools: { call: {} } } } },
     },
+    ...otherResults,
     "tools/list": { tools: [{ name: "work", inputSchema: { type: "object" } }] },
   };
   const listener = new HttpListener(async (request, reply) => {
@@ -53,5 +54,42 @@ describe("a durable call in createAgent that has failed", () => {
     await run(userInput);
     expect(await run(null)).toMatchObject({ outcomeUnknown: expected === 1 });
     expect(server.calls).toHaveLength(expected);
+  });
+});
+
+describe("a task of a hostile server", () => {
+  const create = async (task: object) => {
+    await using server = await startServer({ result: { task: { status: "working", taskId: "1", ...task } } });
+    await using client = new McpClient({ name: "test", url: server.url });
+    return await client.callTool({ name: "work" }, { task: true, input: { task: "check" } });
+  };
+
+  it.each([
+    ["empty", ""],
+    ["longer than 4,096 characters", "x".repeat(4_097)],
+  ])("is invalid if its id is %s", async (_, taskId) => {
+    expect(await rejection(create({ taskId }))).toMatchObject({
+      kind: "invalid-response",
+      outcomeUnknown: true,
+    });
+  });
+
+  it("has no dates that are other text", async () => {
+    const { inputRequired } = await create({
+      createdAt: "2026-11-18T10:00:00.000Z",
+      lastUpdatedAt: "2026 Bearer of any text",
+    });
+    expect(inputRequired?.task).toEqual({
+      taskId: "1",
+      status: "working",
+      createdAt: "2026-11-18T10:00:00.000Z",
+    });
+  });
+
+  it("can be one of 200,000 on a page", async () => {
+    const tasks = Array.from({ length: 200_000 }, () => ({ taskId: "1", status: "working" }));
+    await using server = await startServer({}, { "tasks/list": { tasks } });
+    await using client = new McpClient({ name: "test", url: server.url });
+    expect(await client.listTasks()).toHaveLength(200_000);
   });
 });
