@@ -1,5 +1,6 @@
 import type { CallContext } from "../config/call-context.js";
 import type { IdentityOption } from "../config/credential-options.js";
+import { isPlaceholder } from "../config/http-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { ignoreRejection, isPromiseLike } from "../json/json.js";
@@ -39,13 +40,19 @@ export function toPlainCallerContext({
 const DISCOVERY_HINT =
   ' Tools are listed without a user: return the name of a service account when context.purpose is "discovery", or set optional: true and list with toolsFor(config).';
 
-/** Resolves the identity of a request. An empty identity is rejected: unrelated callers would share a session. */
+const CALL_HINT =
+  " Add what it reads to the config of the run, for example { configurable: { user } }, or to the call.";
+
+/**
+ * Resolves the identity of a request. An empty identity, or one made from a missing value, is rejected: unrelated callers
+ * would share a session.
+ */
 export function resolveIdentity(identity: IdentityOption, context: CallContext, redactor: Redactor): string {
   const { server, tool, purpose } = context;
   const identityError = (reason: string, cause?: unknown) =>
     new McpRuntimeError(
       "unauthorized",
-      `Server "${server}": cannot determine the identity of a ${purpose}: identity(context) ${reason}. Nothing was sent.${purpose === "discovery" ? DISCOVERY_HINT : ""}`,
+      `Server "${server}": cannot determine the identity of a ${purpose}: identity(context) ${reason}. Nothing was sent.${purpose === "discovery" ? DISCOVERY_HINT : CALL_HINT}`,
       { server, tool, cause: redactor.redactCause(cause) },
     );
   let result: unknown;
@@ -63,6 +70,7 @@ export function resolveIdentity(identity: IdentityOption, context: CallContext, 
     throw identityError(`returned ${describeType(result)}, expected a string`);
   }
   if (result === SHARED_IDENTITY) throw identityError("returned an empty string");
+  if (isPlaceholder(result)) throw identityError(`returned ${JSON.stringify(result)}, for a missing value`);
   return result;
 }
 

@@ -11,7 +11,7 @@ export const FAILURE_KINDS = {
   "rate-limited": "The server rejected the request because of its rate limit (429, or 503 with Retry-After).",
   unavailable: "A server, a proxy or a store is temporarily unavailable (502, 503, 504).",
   "server-error": "The server failed while handling the request (other 5xx, -32603).",
-  unauthorized: "The server (401, 403) or the store rejected the credentials.",
+  unauthorized: "The credentials are missing, or the server (401, 403) or the store rejected them.",
   "not-found":
     "The server does not know the method (-32601) or the resource, or its tool list does not contain the tool.",
   "invalid-request": "The server rejected the request (other 4xx, -32600, -32602, -32700).",

@@ -101,7 +101,10 @@ const FAILURE_TEXTS: Partial<Record<FailureKind, FailureText>> = {
   },
   unavailable: { summary: "The server is not available.", advice: TRY_LATER },
   "server-error": { summary: "The server failed.", advice: TRY_OTHERWISE },
-  unauthorized: { summary: "The server rejected the credentials.", advice: REPORT_TO_USER },
+  unauthorized: {
+    summary: "The credentials for this call are missing, or the server rejected them.",
+    advice: REPORT_TO_USER,
+  },
   "not-found": { summary: "The server does not have this tool.", advice: REPORT_TO_USER },
   "invalid-request": { summary: "The server rejected the request.", advice: REPORT_TO_USER },
   "invalid-response": { summary: "The response cannot be used.", advice: TRY_OTHERWISE },

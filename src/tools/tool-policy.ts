@@ -363,8 +363,12 @@ function normalize(text: string): string {
   return text.toLowerCase().replaceAll(/[^\p{L}\p{N}*]/gu, "");
 }
 
-/** The Levenshtein distance between a name and the closest text that the pattern matches; infinite above the limit. */
+/**
+ * The edit distance between a name and the closest text that the pattern matches; infinite above the limit. Swapped
+ * neighbors are one edit.
+ */
 function editDistance(pattern: string, name: string, limit: number): number {
+  let rowBefore = new Uint16Array(name.length + 1);
   let row = new Uint16Array(name.length + 1).map((_, index) => index);
   let nextRow = new Uint16Array(name.length + 1);
   for (let i = 0; i < pattern.length; i += 1) {
@@ -376,11 +380,13 @@ function editDistance(pattern: string, name: string, limit: number): number {
       const above = row[j] ?? 0;
       const replaced = (row[j - 1] ?? 0) + (pattern[i] === name[j - 1] ? 0 : 1);
       left = isAny ? Math.min(above, left) : Math.min(replaced, above + 1, left + 1);
+      const isSwapped = i > 0 && j > 1 && pattern[i] === name[j - 2] && pattern[i - 1] === name[j - 1];
+      if (isSwapped) left = Math.min(left, (rowBefore[j - 2] ?? 0) + 1);
       smallest = Math.min(smallest, left);
       nextRow[j] = left;
     }
     if (smallest > limit) return Number.POSITIVE_INFINITY;
-    [row, nextRow] = [nextRow, row];
+    [rowBefore, row, nextRow] = [row, nextRow, rowBefore];
   }
   return row[name.length] ?? 0;
 }

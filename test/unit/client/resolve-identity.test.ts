@@ -21,6 +21,8 @@ describe("the identity of a request", () => {
     [undefined, "returned undefined, expected a string"],
     [null, "returned null, expected a string"],
     [7, "returned number, expected a string"],
+    [String(undefined), 'returned "undefined", for a missing value'],
+    [String({}), 'returned "[object Object]", for a missing value'],
   ])("cannot be %o: unrelated callers would share a session", (returned, reason) => {
     expect(() => resolve(() => returned)).toThrow(
       expect.objectContaining({ kind: "unauthorized", message: expect.stringContaining(reason) }),

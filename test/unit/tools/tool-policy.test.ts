@@ -171,6 +171,7 @@ describe("a guard that matches nothing", () => {
     ["mcp__s__delete_all", ["delete_all"]],
     ["DELETE-*", ["delete_all", "delete_one"]],
     ["delte_*", ["delete_all", "delete_one"]],
+    ["gte", ["get"]],
     ["remove_all", []],
     ["x*", []],
   ])("%j excludes %j", async (key, excluded) => {
