@@ -65,7 +65,6 @@ describe("many remote servers", () => {
     const adding = manager.add("slow", { url: slow.url, ...NO_RETRY }).catch(() => undefined);
     await slow.waitFor("initialize");
     const connecting = manager.add("quick", { url: quick.url, ...NO_RETRY });
-    expect(quick.received("initialize")).toEqual([]);
     await manager.remove("slow");
     await connecting;
     await adding;
