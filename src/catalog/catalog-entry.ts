@@ -25,7 +25,9 @@ export class CatalogEntry {
   writing: Promise<void> = Promise.resolve();
   /** The store was read, and has reported no change since. */
   storeWasRead = false;
-  /** When another process has last written to the store (Unix time in milliseconds). */
+  /** Its key in the store, once that has reported a change. */
+  storeKey: string | undefined;
+  /** When another process has last written the list to the store (Unix time in milliseconds). */
   storeChangedAt = Number.NEGATIVE_INFINITY;
   /** Ends the wait for a change of the store. */
   wake: (() => void) | undefined;

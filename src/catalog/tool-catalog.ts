@@ -265,6 +265,8 @@ export class ToolCatalog {
   #onStoreChanged(key: string | undefined): void {
     const now = this.#now();
     for (const entry of this.#entries.values()) {
+      entry.storeKey ??= this.#options.store?.toKey(entry.identity);
+      if (key !== undefined && key !== entry.storeKey) continue;
       entry.storeWasRead = false;
       if (key !== undefined) entry.storeChangedAt = now;
       entry.wake?.();
@@ -374,20 +376,27 @@ export class ToolCatalog {
     const { store } = this.#options;
     if (minListedAt === undefined || store?.hasLeases !== true) return {};
     const givesUpAt = this.#clock.now() + MAX_TURN_WAIT_MS;
+    let hasWaited = false;
     while (this.#clock.now() < givesUpAt && !this.#closed.isCancelled) {
       if (!entry.storeWasRead) await this.#read(store, entry);
       if (this.#isUsable(entry.list, entry, minListedAt)) return { list: this.#adopt(entry.list, entry) };
       const end = await store.lease(entry.identity, { ttlMs: TURN_MS, clock: this.#clock });
       if (end === undefined) return {};
-      if (end === "taken") await this.#waitForStoreChange(entry);
-      else {
+      if (end === "taken") {
+        hasWaited = true;
+        await this.#waitForStoreChange(entry);
+      } else {
         // Another process may have just ended its turn.
         await this.#read(store, entry).catch(async (error: unknown) => {
           await end();
           throw error;
         });
-        if (!this.#isUsable(entry.list, entry, minListedAt)) return { end };
-        return { end, list: this.#adopt(entry.list, entry) };
+        if (this.#isUsable(entry.list, entry, minListedAt))
+          return { end, list: this.#adopt(entry.list, entry) };
+        if (!hasWaited) return { end };
+        // That turn brought no list: the server has no tools, or fails. Those who waited need not wait for one another.
+        await end();
+        return {};
       }
     }
     return {};
@@ -400,7 +409,9 @@ export class ToolCatalog {
     minListedAt: number,
   ): list is CachedToolList {
     if (list === undefined || list.listedAt < minListedAt) return false;
-    if (entry.isInvalidated && list.listedAt < entry.invalidatedAt) return false;
+    // A process whose clock is ahead may have listed the tools before the change: its list must be written after it, too.
+    const isOld = list.listedAt < entry.invalidatedAt || entry.storeChangedAt <= entry.invalidatedAt;
+    if (entry.isInvalidated && isOld) return false;
     const { staleAfterMs } = this.#options;
     return this.#getAgeMs(list) < Math.min(staleAfterMs, list.ttlMs ?? staleAfterMs);
   }

@@ -48,7 +48,7 @@ export class ToolListStore {
   async read(identity: string): Promise<CachedToolList | undefined> {
     const { store, now } = this.#options;
     try {
-      const value = await store.get(this.#toKey(identity));
+      const value = await store.get(this.toKey(identity));
       this.#onSuccess();
       return parseStoredList(value, now());
     } catch (error) {
@@ -61,7 +61,7 @@ export class ToolListStore {
   async write(identity: string, list: CachedToolList): Promise<void> {
     const { store, ttlMs } = this.#options;
     try {
-      await store.set(this.#toKey(identity), toStoredList(list), { ttlMs });
+      await store.set(this.toKey(identity), toStoredList(list), { ttlMs });
       this.#onSuccess();
     } catch (error) {
       this.#warn("written", error);
@@ -79,7 +79,7 @@ export class ToolListStore {
    */
   async lease(identity: string, options: TurnOptions): Promise<(() => Promise<void>) | "taken" | undefined> {
     try {
-      const lease = await this.#options.store.lease?.(`leases/${this.#toKey(identity)}`, {
+      const lease = await this.#options.store.lease?.(`leases/${this.toKey(identity)}`, {
         ttlMs: options.ttlMs,
       });
       return lease === undefined ? "taken" : keepLease(lease, options);
@@ -103,7 +103,7 @@ export class ToolListStore {
   }
 
   /** An identity may be personal data, such as an email address: only its hash is stored. */
-  #toKey(identity: string): string {
+  toKey(identity: string): string {
     return `${this.#prefix}${identity === SHARED_IDENTITY ? "shared" : fullHash(identity)}`;
   }
 

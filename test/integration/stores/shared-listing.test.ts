@@ -7,7 +7,7 @@ import { createMcpTools, type McpToolset } from "../../../src/index.js";
 import { McpServerManager, publishServer, registryServers } from "../../../src/manager/index.js";
 import { dynamoStore, type KeyValueStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { eventually, times } from "../../fixtures/clients.js";
+import { deferred, eventually, times } from "../../fixtures/clients.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
@@ -160,6 +160,35 @@ describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 },
     const countSubscribers = async () => String(await admin.call("pubsub", "numsub", CHANNEL));
     await eventually(async () => (await countSubscribers()) === `${CHANNEL},${rounds.length}`);
     await admin.quit();
+  });
+
+  it("do not wait for one another if the server has no tools", async () => {
+    await using fixture = await createFixture();
+    fixture.server.tools = [];
+    // Longer than the pauses between two attempts to take the turn.
+    fixture.server.addFault({ type: "delay", ms: 1_500 }, { method: "tools/list", times: WORKERS });
+    let opened = 0;
+    const opening = times(WORKERS, () => fixture.open().then(() => (opened += 1)));
+    await eventually(() => fixture.lists() === WORKERS);
+    // One after the other, four of them would be open.
+    expect(opened).toBeLessThan(3);
+    await Promise.all(opening);
+  });
+
+  it("notice a change although the clock of the process that listed the tools is ahead", async () => {
+    await using fixture = await createFixture();
+    const toolset = await fixture.open();
+    await eventually(() => fixture.server.received("GET").length > 0);
+    const other = fixture.openStore();
+    const [key = ""] = await other.list("tools/");
+    const [header = "", body = ""] = String(await other.get(key)).split("\n");
+    const reported = deferred();
+    await fixture.openStore().watch?.(() => reported.resolve());
+    const aheadBy30s = { ...(JSON.parse(header) as object), listedAt: Date.now() + 30_000 };
+    await other.set(key, `${JSON.stringify(aheadBy30s)}\n${body}`);
+    await reported.promise;
+    await fixture.changeTools();
+    await eventually(() => namesOf(toolset).includes("second"));
   });
 
   it("ask the server each when a caller wants the current list", async () => {
