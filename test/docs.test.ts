@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { format, promisify } from "node:util";
 import { describe, expect, it, vi } from "vitest";
+import { COMMAND_NAMES, OPTIONS } from "../src/cli/command-line.js";
 import { MINIMUM_VERSIONS } from "../src/errors/load-optional-dependency.js";
 import { findMissingTables, findOutdatedDocs, readDocPages } from "./fixtures/doc-pages.js";
 import { getTypeErrors } from "./fixtures/get-type-errors.js";
@@ -157,6 +158,14 @@ describe("the documentation", () => {
     const rows = page.split("\n").flatMap((line) => /^\| (.*?) \| /.exec(line)?.[1] ?? []);
     const named = new Set(rows.flatMap((cell) => [...cell.matchAll(/\w+/g)].map(([name]) => name)));
     expect(ADAPTER_NAMES.filter((name) => !named.has(name))).toEqual([]);
+  });
+
+  it("describes every command and option of the command line", () => {
+    const page = pages.get("docs/cli.md") ?? "";
+    const isMissing = (text: string) => (name: string) => !new RegExp(`\`${name}\\b`).test(text);
+    expect(COMMAND_NAMES.filter(isMissing(page))).toEqual([]);
+    expect(COMMAND_NAMES.filter((name) => name !== "doctor").filter(isMissing(readme))).toEqual([]);
+    expect(Object.keys(OPTIONS).filter((name) => !new RegExp(`--${name}\\b`).test(page))).toEqual([]);
   });
 
   it("has no broken links", () => {

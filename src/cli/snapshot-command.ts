@@ -2,10 +2,10 @@ import { basename } from "node:path";
 import { isOfferedToModels } from "../config/list-items.js";
 import type { JsonObject } from "../json/json.js";
 import type { Command } from "./command-context.js";
-import { toExit } from "./report/finding.js";
+import { type Finding, toExit } from "./report/finding.js";
 import { renderSections } from "./report/render-findings.js";
 import { renderServers, toolToJson } from "./report/render-servers.js";
-import { type ConnectedServer, type ServerResult, withConnectedServers } from "./servers/connect-servers.js";
+import { type ConnectedServer, withConnectedServers } from "./servers/connect-servers.js";
 import { requireServers, selectServers } from "./servers/select-servers.js";
 import {
   assertDoesNotExist,
@@ -29,7 +29,8 @@ export const snapshotCommand: Command = async (context) => {
   return withConnectedServers(selection, context, async ({ results, connected, findings }) => {
     const exit = toExit(findings);
     const listed = connected.filter(({ tools }) => tools !== undefined);
-    const left = results.filter((result) => result.connected?.tools === undefined);
+    const left = findLeftOut(findings, listed);
+    const unnamed = line.value("name") === undefined ? listed.filter(isFromCommandLine) : [];
     const agent = { name: basename(terminal.cwd) || "agent", resources: listed.map(toResource) };
     const text = formatJson(agent);
     const hasTools = listed.length > 0;
@@ -40,12 +41,16 @@ export const snapshotCommand: Command = async (context) => {
       return [
         ...renderSections(renderServers(allowed, page), findings, page),
         ...(hasTools ? renderWritten(file, left, page) : []),
+        ...unnamed.map((server) => renderNameHint(server, page)),
       ];
     };
     const errorPage = createPage(terminal.stderr, terminal.env);
     const isPrinted = hasTools && output === undefined;
-    if (isPrinted && exit !== "ok" && !line.flags.has("json"))
-      writeLines(terminal.stderr, renderReport(errorPage), errorPage);
+    if (isPrinted && !line.flags.has("json")) {
+      const hints = unnamed.map((server) => renderNameHint(server, errorPage));
+      const lines = exit === "ok" ? hints : renderReport(errorPage);
+      if (lines.length > 0) writeLines(terminal.stderr, lines, errorPage);
+    }
     return {
       exit,
       json: { agent: hasTools ? agent : undefined, file, findings },
@@ -55,12 +60,31 @@ export const snapshotCommand: Command = async (context) => {
   });
 };
 
+/** The servers with an error, and the files whose servers are unknown because they cannot be read. */
+function findLeftOut(findings: readonly Finding[], listed: readonly ConnectedServer[]): string[] {
+  const errors = findings.filter(({ severity }) => severity === "error");
+  const servers = new Set(errors.flatMap(({ server }) => server ?? []));
+  for (const { server } of listed) servers.delete(server.name);
+  const files = errors.flatMap(({ server, location }) =>
+    server === undefined && location !== undefined ? [`the servers of ${location.file}`] : [],
+  );
+  return [...servers, ...new Set(files)];
+}
+
 /** Names the file, and the servers that are not in it. */
-function renderWritten(file: string | undefined, left: readonly ServerResult[], { colors }: Page): string[] {
+function renderWritten(file: string | undefined, left: readonly string[], { colors }: Page): string[] {
   const subject = file ?? "The agent definition";
   if (left.length === 0) return file === undefined ? [] : [`${renderStatus("ok", colors)} ${file}`];
-  const names = left.map(({ server }) => server.name).join(", ");
-  return [`${renderStatus("warning", colors)} ${subject} was written without ${names}.`];
+  return [`${renderStatus("warning", colors)} ${subject} was written without ${left.join(", ")}.`];
+}
+
+function isFromCommandLine({ server }: ConnectedServer): boolean {
+  return server.scope === "command-line";
+}
+
+/** The option `servers` of the agent has to use the name of the resource, which was derived from the address. */
+function renderNameHint({ server }: ConnectedServer, { colors }: Page): string {
+  return `${renderStatus("note", colors)} The server is named "${server.name}". To choose its name, use --name weather.`;
 }
 
 /** Contains the name and tools of the server. Address and credentials are configured where the agent runs. */

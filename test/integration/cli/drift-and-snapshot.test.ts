@@ -5,6 +5,7 @@ import { createMcpTools, createMcpToolsFromAgent } from "../../../src/index.js";
 import { fileStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { cli, createProject } from "../../fixtures/fake-terminal.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const object = (properties: object, required: readonly string[] = []) => ({
   type: "object",
@@ -95,6 +96,41 @@ describe("snapshot", () => {
     expect(stderr).toContain("The agent definition was written without stopped.");
     const json = await cli(folder, "snapshot", "--json");
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, agent: { resources: [{ name: "sea" }] } });
+  });
+
+  it("names every server that is left out, and the files that cannot be read", async () => {
+    await using server = await startMcpTestServer({ tools: [TIDES] });
+    using folder = new TemporaryFolder({
+      ".mcp.json": {
+        mcpServers: {
+          sea: { url: server.url },
+          invalid: { url: "ftp://x" },
+          unset: { url: "${NOT_SET_HERE}" },
+          declined: { command: "true" },
+          stopped: { url: "http://127.0.0.1:1/mcp" },
+        },
+      },
+      ".cursor/mcp.json": "{",
+    });
+    const { code, stderr } = await cli(folder, "snapshot", "-o", "agent.json");
+    expect([code, stderr.trimEnd().split("\n").at(-1)]).toEqual([
+      1,
+      "! agent.json was written without invalid, unset, declined, stopped, the servers of .cursor/mcp.json.",
+    ]);
+  });
+
+  it("a server without a name on the command line is named in a hint", async () => {
+    await using server = await startMcpTestServer({ tools: [TIDES] });
+    using folder = createProject({});
+    const hint = '· The server is named "server". To choose its name, use --name weather.\n';
+    const written = await cli(folder, "snapshot", "--url", server.url, "-o", "agent.json");
+    expect(written).toMatchObject({ code: 0, stdout: expect.stringContaining(`✓ agent.json\n${hint}`) });
+    const printed = await cli(folder, "snapshot", "--url", server.url);
+    expect(printed).toMatchObject({ code: 0, stderr: hint });
+    expect(JSON.parse(printed.stdout)).toMatchObject({ resources: [{ name: "server" }] });
+    const named = await cli(folder, "snapshot", "--url", server.url, "--name", "sea");
+    expect(named).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining('"name": "sea"') });
+    expect(await cli(folder, "snapshot", "--url", server.url, "--json")).toMatchObject({ stderr: "" });
   });
 
   it("writes nothing if all servers fail", async () => {
