@@ -21,13 +21,18 @@ function isStringOrUrl(value: unknown): value is string | URL {
   return typeof value === "string" || value instanceof URL;
 }
 
+const NOT_A_URL = "a string that is not a URL (not shown, because it may be a secret)";
+
 function describeUrl(value: string | URL, protocols: readonly string[]): string {
   const shown = redactUrl(value);
   if (shown !== undefined) return `"${shown}"`;
   const suggestion = redactUrl(addProtocol(String(value), protocols));
   const host = suggestion === undefined ? "" : new URL(suggestion).host;
   const isHost = HOST.test(host) && String(value).replace(USER_INFO, "").startsWith(host);
-  if (suggestion === undefined || !isHost) return describeValue(value);
+  if (suggestion === undefined || !isHost) {
+    const described = describeValue(value);
+    return described === "a string" ? NOT_A_URL : described;
+  }
   return `"${suggestion.replace(/^.*?:\/\//, "")}"; did you mean "${suggestion}"?`;
 }
 

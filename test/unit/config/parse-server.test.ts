@@ -179,15 +179,16 @@ describe("an invalid definition", () => {
     expect(error).toMatchObject({ server: "weather", issues: [{ path: "url" }] });
   });
 
+  const NOT_A_URL = "a string that is not a URL (not shown, because it may be a secret)";
   it.each([
     ["localhost:3000/mcp", '"localhost:3000/mcp"; did you mean "http://localhost:3000/mcp"?'],
     ["127.0.0.1/mcp", '"127.0.0.1/mcp"; did you mean "http://127.0.0.1/mcp"?'],
     ["tools.example.com/mcp", '"tools.example.com/mcp"; did you mean "https://tools.example.com/mcp"?'],
     ["ann:secret@gateway:80/a?key=b", '"gateway:80/a"; did you mean "https://gateway:80/a"?'],
     ["ftp://localhost/mcp", '"ftp://localhost/mcp"'],
-    ["sk-5f1dcb9d5bd04a8", "a string"],
-    ["3000", "a string"],
-    ["/mcp", "a string"],
+    ["sk-5f1dcb9d5bd04a8", NOT_A_URL],
+    ["3000", NOT_A_URL],
+    ["/mcp", NOT_A_URL],
   ])("the URL %j is shown without secrets, and with the protocol that is missing", (url, shown) => {
     expect(catchConfigError(() => parseServer("a", { url })).issues).toEqual([
       { path: "url", message: `expected a URL starting with http:// or https://, got ${shown}` },
