@@ -22,7 +22,7 @@ import { selectServers, type ServerSelection } from "../servers/select-servers.j
 import { SILENT_LOGGER, type Page, renderStatus } from "../terminal.js";
 import { padToWidth, textWidth, wrapToWidth } from "../text-format.js";
 import { fetchLoginHint } from "./login-hint.js";
-import { canHandshake, checkRecovery, findMcpPath } from "./probe.js";
+import { canHandshake, checkRecovery, findMcpPath, MCP_PATHS } from "./probe.js";
 import { checkNames, checkTokens, checkTools } from "./tool-findings.js";
 
 const MAX_CONCURRENT = 16;
@@ -161,7 +161,11 @@ async function addFailureHints(
   if (finding.code !== "wrong-path") return finding;
   const mcpUrl = await findMcpPath(server, signal);
   const where = server.file === undefined ? "" : ` in ${server.file}`;
-  return mcpUrl === undefined ? finding : { ...finding, hint: `Use ${mcpUrl}${where}: it is an MCP server.` };
+  const hint =
+    mcpUrl === undefined
+      ? `Correct the path of the URL${where}. None of the common paths is an MCP server: ${MCP_PATHS.join(", ")}.`
+      : `Use ${mcpUrl}${where}: it is an MCP server.`;
+  return { ...finding, hint };
 }
 
 function toWarnings({ server, warnings }: ConnectedServer): Finding[] {

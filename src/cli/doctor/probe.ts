@@ -36,7 +36,7 @@ export async function canHandshake(
 }
 
 /** Common paths of MCP endpoints. */
-const PATHS = ["/mcp", "/sse", "/mcp/", "/", "/api/mcp", "/v1/mcp"];
+export const MCP_PATHS = ["/mcp", "/sse", "/mcp/", "/", "/api/mcp", "/v1/mcp"];
 
 /**
  * Finds another path of the same origin that completes an MCP handshake. Sends no credentials, since another path
@@ -49,7 +49,7 @@ export async function findMcpPath(
   if (!("url" in definition)) return undefined;
   const { url: configuredUrl, tls } = definition as HttpServerDefinition;
   const { origin, pathname } = new URL(configuredUrl);
-  const addresses = PATHS.filter((path) => path !== pathname).map((path) => `${origin}${path}`);
+  const addresses = MCP_PATHS.filter((path) => path !== pathname).map((path) => `${origin}${path}`);
   const results = await Promise.all(
     addresses.map((url) => {
       const bare: HttpServerDefinition = { url, ...(tls?.ca === undefined ? {} : { tls: { ca: tls.ca } }) };

@@ -72,8 +72,7 @@ const HINTS: Partial<Record<FindingCode, (where: string, server: SelectedServer)
   "server-failing": () => "Check the log of the server.",
   "command-not-found": (where) => `Install it, or correct the command${where}.`,
   "command-not-executable": (where) => `Make it executable (chmod +x), or correct the command${where}.`,
-  "command-exited": (_, server) =>
-    `Run it manually: ${server.address}. The server gets a minimal environment; list the variables it needs in env.`,
+  "command-exited": (_, server) => `Run it manually: ${server.address}.`,
   "config-invalid": (where) => `Correct the definition${where}.`,
 };
 

@@ -259,9 +259,12 @@ export function getContentEncoding(headers: ResponseHeaders): string | undefined
   return typeof encoding === "string" && encoding !== "identity" ? encoding : undefined;
 }
 
-export function describeContent(headers: ResponseHeaders): string {
+/** Describes a response by its status and content type, for an error. */
+export function describeContent(status: number, headers: ResponseHeaders): string {
   const type = getContentType(headers);
-  return type === "" ? "without content" : `with "${type}"`;
+  if (type !== "") return `HTTP ${status} with "${type}"`;
+  const isEmpty = status === 204 || headers["content-length"] === "0";
+  return `HTTP ${status} without ${isEmpty ? "content" : "a content-type"}`;
 }
 
 function getContentType(headers: ResponseHeaders): string {

@@ -68,12 +68,11 @@ export class SseEventStream {
     const encoding = getContentEncoding(headers);
     const isStream = hasContentType(headers, "text/event-stream");
     if (isStream && encoding === undefined) return this.#read();
-    const content = isStream ? `with a compressed stream (${encoding})` : describeContent(headers);
+    const content = isStream
+      ? `HTTP ${status} with a compressed stream (${encoding})`
+      : describeContent(status, headers);
     const quoted = this.#httpClient.redactor.excerpt(content);
-    this.#failWith(
-      "invalid-response",
-      `returned HTTP ${status} ${quoted} where an event stream was expected.`,
-    );
+    this.#failWith("invalid-response", `returned ${quoted} where an event stream was expected.`);
     return discardBody;
   }
 

@@ -116,7 +116,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     this.#encoding = getContentEncoding(headers);
     if (hasContentType(headers, "text/event-stream")) return this.#readStream(undefined);
     if (hasContentType(headers, "application/json")) return this.#readJson(headers);
-    this.#failInvalid(`HTTP ${status} ${describeContent(headers)}`);
+    this.#failInvalid(describeContent(status, headers));
     return discardBody;
   }
 

@@ -20,9 +20,12 @@ const MAX_LAST_LINES = 3;
 /** What an error says in most languages and in shells. */
 const ERROR_LINE =
   /(?:error|exception|fatal|panic|denied|refused|invalid|missing|required|unauthorized|traceback)|\b(?:fail(?:ed|ure)?|cannot|can't|could not|unable|unknown|not (?:found|set|exist|installed))\b/i;
-/** Stack frames, source code and the options of a usage text are indented; Node prints its version last. */
+/**
+ * Stack frames, source code and the options of a usage text are indented; Node prints its version last. A line without a
+ * letter or digit is the end of a printed object, or a separator.
+ */
 const DETAIL_LINE =
-  /^(?:\s|node:internal|Node\.js v\d|Traceback \(|goroutine \d|-{1,2}\w|.{0,200}\.[cm]?[jt]s:\d+$)/;
+  /^(?:\s|[^\p{L}\p{N}]+$|node:internal|Node\.js v\d|Traceback \(|goroutine \d|-{1,2}\w|.{0,200}\.[cm]?[jt]s:\d+$)/u;
 /** Rate limit, so that a server cannot flood the logger. */
 const MAX_LINES_PER_SECOND = 100;
 const SECOND_MS = 1_000;

@@ -46,11 +46,17 @@ function hintForMissing(command: string): string {
   return 'Check that it is installed. To run a script such as npx, use command: "cmd", args: ["/c", "npx", …].';
 }
 
-/** The process exited before it sent any message. */
-export function createExitAtStartError(exited: ExitedServer): McpRuntimeError {
+/**
+ * The process exited before it sent any message. A program that succeeds (code 0) is probably another one than intended,
+ * and its environment is not the problem. `stdout` is an excerpt of what it wrote instead of messages.
+ */
+export function createExitAtStartError(exited: ExitedServer, stdout: string | undefined): McpRuntimeError {
   const hint =
-    "Check that its command works in a terminal. It gets a minimal environment; set the variables that it needs in env.";
-  const text = `${describeExit(exited)} before it completed the handshake. ${hint}${formatStderr(exited.stderr)}`;
+    exited.exitStatus.code === 0
+      ? NOT_A_SERVER
+      : "Check that its command works in a terminal. It gets a minimal environment; set the variables that it needs in env.";
+  const written = stdout === undefined && exited.exitStatus.code !== 0 ? "" : ` ${describeStdout(stdout)}`;
+  const text = `${describeExit(exited)} before it completed the handshake. ${hint}${written}${formatStderr(exited.stderr)}`;
   return new McpRuntimeError("not-sent", text, { server: exited.server });
 }
 
@@ -76,6 +82,13 @@ function describeExit({ server, exitStatus: { code, signal } }: ExitedServer): s
   if (code !== null) return `Server "${server}" exited with code ${code}`;
   if (signal !== null) return `Server "${server}" was terminated by ${signal}`;
   return `Server "${server}" closed its stdin or stdout`;
+}
+
+/** The question about a program that does not respond as an MCP server. */
+export const NOT_A_SERVER = "Is it an MCP server? Check command and args.";
+
+export function describeStdout(excerpt: string | undefined): string {
+  return excerpt === undefined ? "It wrote nothing to stdout." : `It wrote to stdout: ${excerpt}`;
 }
 
 /** Returns lines of stderr for the end of a message. */

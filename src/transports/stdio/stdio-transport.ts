@@ -27,7 +27,9 @@ import {
   createExitAtStartError,
   createExitBeforeResponseError,
   createExitBeforeSendError,
+  describeStdout,
   formatStderr,
+  NOT_A_SERVER,
   toStartError,
   logIdleExit,
 } from "./stdio-errors.js";
@@ -97,7 +99,7 @@ export class StdioTransport implements Transport {
         void this.#process?.stop();
       },
       onUnmatchedResponse: () => this.onerror?.(new Error("sent a response to an unknown request")),
-      onInvalidMessage: (text) => this.#warnStdoutNoise(text),
+      onInvalidMessage: (text) => this.#onStdoutNoise(text),
     });
   }
 
@@ -186,7 +188,7 @@ export class StdioTransport implements Transport {
   #onLine(line: Buffer): void {
     const text = this.#codec.decode(line).trim();
     if (text === "" || this.#isClosed) return;
-    if (this.#pending.receive(text)) this.#hasReceived = true;
+    if (this.#pending.receive(text) && !this.#hasReceived) this.#onFirstMessage();
   }
 
   #onTruncatedLine({ head, tail }: TruncatedLine): void {
@@ -194,33 +196,39 @@ export class StdioTransport implements Transport {
     const { server, maxBytes, log } = this.#options;
     const prefix = this.#codec.decode(head);
     const message = classifyTruncated(prefix, this.#codec.decode(tail));
-    if (message.type === "invalid") return this.#warnStdoutNoise(prefix);
+    if (message.type === "invalid") return this.#onStdoutNoise(prefix);
     if (message.type === "server-message")
       return log.warn(`Server "${server}" sent a message of more than ${maxBytes} bytes (ignored).`);
     const requests = message.type === "response" ? [this.#pending.get(message.id)] : this.#pending.values();
     for (const request of requests) request?.reject(this.#createTooLargeError());
   }
 
-  /** Warns only once, because a server that logs to stdout would cause endless warnings. */
-  #warnStdoutNoise(text: string): void {
-    const { server, redactor, log } = this.#options;
-    const excerpt = redactor.excerpt(text);
-    const detail = `wrote non-protocol output to stdout (ignored): ${excerpt}`;
-    if (this.#stdoutNoise !== undefined) this.onerror?.(new Error(detail));
-    else
-      log.warn(
-        `Server "${server}" ${detail}\nstdout is for MCP messages only; the server should log to stderr.`,
-        "stdout-noise",
-      );
+  #onFirstMessage(): void {
+    this.#hasReceived = true;
+    if (this.#stdoutNoise !== undefined) this.#warnStdoutNoise(this.#stdoutNoise);
+  }
+
+  /** Only the first one is a warning, because a server that logs to stdout would cause endless warnings. */
+  #onStdoutNoise(text: string): void {
+    const excerpt = this.#options.redactor.excerpt(text);
+    if (this.#stdoutNoise !== undefined) this.onerror?.(new Error(describeNoise(excerpt)));
+    else if (this.#hasReceived) this.#warnStdoutNoise(excerpt);
     this.#stdoutNoise ??= excerpt;
+  }
+
+  /** Not before the first message: the output of a program that is not an MCP server is part of its error. */
+  #warnStdoutNoise(excerpt: string): void {
+    const { server, log } = this.#options;
+    const advice = "stdout is for MCP messages only; the server should log to stderr.";
+    log.warn(`Server "${server}" ${describeNoise(excerpt)}\n${advice}`, "stdout-noise");
   }
 
   /** What the process wrote, for the error of a handshake that it does not complete. */
   describeOutput(): string {
     const noise = this.#stdoutNoise;
-    const silence = this.#hasReceived ? "It sent only other messages." : "It wrote nothing to stdout.";
-    const stdout = noise === undefined ? silence : `It wrote to stdout: ${noise}`;
-    return ` Its process runs. Is it an MCP server? Check command and args. ${stdout}${formatStderr(this.#stderr.summary)}`;
+    const hasOtherMessages = noise === undefined && this.#hasReceived;
+    const stdout = hasOtherMessages ? "It sent only other messages." : describeStdout(noise);
+    return ` Its process runs. ${NOT_A_SERVER} ${stdout}${formatStderr(this.#stderr.summary)}`;
   }
 
   #createTooLargeError(): McpRuntimeError {
@@ -238,7 +246,7 @@ export class StdioTransport implements Transport {
     if (this.#hasReceived && this.#pending.size === 0 && !this.#isClosed)
       logIdleExit(exited, this.#options.log);
     this.#closeWith(({ wire }) => {
-      if (!this.#hasReceived) return createExitAtStartError(exited);
+      if (!this.#hasReceived) return createExitAtStartError(exited, this.#stdoutNoise);
       return wire?.wasSent === true
         ? createExitBeforeResponseError(exited)
         : createExitBeforeSendError(exited);
@@ -251,6 +259,10 @@ export class StdioTransport implements Transport {
     this.#pending.rejectAll(createError);
     this.onclose?.();
   }
+}
+
+function describeNoise(excerpt: string): string {
+  return `wrote non-protocol output to stdout (ignored): ${excerpt}`;
 }
 
 /** Decodes and encodes lines in the encoding of a server. */

@@ -231,6 +231,31 @@ describe("doctor: connections", () => {
     ).toBe(false);
   });
 
+  it("a wrong path is reported with the paths that were tried if none is an MCP server", async () => {
+    await using server = await startRawServer(({ response }) => void response.writeHead(404).end());
+    expect((await findErrorAt(server.url))?.hint).toBe(
+      "Correct the path of the URL. None of the common paths is an MCP server: /mcp, /sse, /mcp/, /, /api/mcp, /v1/mcp.",
+    );
+    const { stdout } = await cli(undefined, "list", "--url", server.url);
+    expect(stdout.replaceAll(/\s+/g, " ")).toContain("The doctor command searches common paths.");
+  });
+
+  it.each([
+    ["without a content-type", 200, "<p>Hello</p>"],
+    ["without content", 200, ""],
+    ["without content", 204, ""],
+  ])("a response %s (%i) is described as such", async (text, status, body) => {
+    await using server = await startRawServer(({ response }) => {
+      response.statusCode = status;
+      response.end(body);
+    });
+    const expected = `sent an invalid response: HTTP ${status} ${text}.`;
+    expect((await findErrorAt(server.url))?.text).toContain(expected);
+    using folder = createProject({ old: { type: "sse", url: server.url } });
+    const { findings } = await runDoctor(folder);
+    expect(findings[0]?.text).toContain(`HTTP ${status} ${text} where an event stream was expected`);
+  });
+
   it("a redirect to another origin is reported and not followed", async () => {
     await using server = await startRawServer(({ response }) => {
       response.writeHead(307, { location: "https://elsewhere.example.com/mcp?key=canary7f3a91secret" }).end();
@@ -328,6 +353,36 @@ describe("doctor: commands", () => {
         "Correct the command in some.json, or allow more time to start with --timeout 120.",
       ]),
     );
+  });
+
+  it("a program that ends before the handshake is reported once, with what it wrote", async () => {
+    using folder = new TemporaryFolder({
+      "some.json": {
+        mcpServers: {
+          lists: { command: "echo", args: ["total 4"] },
+          fails: scriptServer('console.log("Usage: server"); process.exitCode = 1'),
+          gone: { command: process.execPath, args: ["/no/such/server.js"] },
+        },
+      },
+    });
+    const { findings } = await runDoctor(folder, "--config", "some.json");
+    const environment =
+      "Check that its command works in a terminal. It gets a minimal environment; set the variables that it needs in env.";
+    expect(findings.map(({ code, text }) => [code, text])).toEqual([
+      [
+        "command-exited",
+        'Server "lists" exited with code 0 before it completed the handshake. Is it an MCP server? Check command and args. It wrote to stdout: total 4',
+      ],
+      [
+        "command-exited",
+        `Server "fails" exited with code 1 before it completed the handshake. ${environment} It wrote to stdout: Usage: server`,
+      ],
+      [
+        "command-exited",
+        `Server "gone" exited with code 1 before it completed the handshake. ${environment}\nOn stderr:\n  Error: Cannot find module '/no/such/server.js'`,
+      ],
+    ]);
+    expect(findings[0]?.hint).toBe("Run it manually: echo 'total 4'.");
   });
 
   it("a program gets 20 s to start, and one that may be installed first the default", () => {

@@ -235,7 +235,7 @@ describe("a stdio server that cannot be started", () => {
     [
       "that is not an MCP server",
       { command: "true" },
-      "exited with code 0 before it completed the handshake",
+      "exited with code 0 before it completed the handshake. Is it an MCP server? Check command and args. It wrote nothing to stdout.",
     ],
   ])("%s fails with a hint", async (_, definition, text) => {
     await using client = createStdioClient(definition);
