@@ -365,10 +365,11 @@ class ModernSession implements Session {
     return this.#serverIsLegacy;
   }
 
-  #eraChangedError({ message }: McpRuntimeError): McpRuntimeError {
+  /** With the status, by which the request is known not to have run. */
+  #eraChangedError({ message, status }: McpRuntimeError): McpRuntimeError {
     const { server } = this.#options;
     const text = `Server "${server}" no longer supports MCP ${MODERN_VERSION}. ${excerpt(message)}`;
-    return new McpRuntimeError("unsupported-protocol", text, { server });
+    return new McpRuntimeError("unsupported-protocol", text, { server, status });
   }
 }
 

@@ -29,16 +29,15 @@ describe("a process that makes one call", () => {
   it("loads neither the SDK nor the modern protocol for a legacy server", { timeout: 60_000 }, async () => {
     await using server = await startEraServer("legacy");
     const files = await listLoadedFiles(server.url, "auto");
-    expect(has(files, "/dist/chunks/legacy-session.js")).toBe(true);
+    expect(has(files, "/dist/chunks/runtime.js")).toBe(true);
     expect(has(files, "/dist/chunks/modern-session.js")).toBe(false);
     expect(has(files, "@modelcontextprotocol/")).toBe(false);
   });
 
-  it("loads neither the SDK nor the legacy protocol for a modern server", { timeout: 60_000 }, async () => {
+  it("loads the modern protocol and not the SDK for a modern server", { timeout: 60_000 }, async () => {
     await using server = await startEraServer("modern");
     const files = await listLoadedFiles(server.url, "2026-07-28");
     expect(has(files, "/dist/chunks/modern-session.js")).toBe(true);
-    expect(has(files, "/dist/chunks/legacy-session.js")).toBe(false);
     expect(has(files, "@modelcontextprotocol/")).toBe(false);
   });
 });
