@@ -82,6 +82,8 @@ const RESTORED_STATE: Partial<Record<ServerState, ServerState>> = {
  * is disconnected or the tool is blocked, and passes the others to the client. Lists and lookups go to `catalog`.
  */
 export class ManagedServer implements ToolCaller {
+  /** How long `close()` waits for calls in flight, unless it has the option. */
+  readonly drainMs: number;
   /** The configured name. */
   readonly name: string;
   /** How and where it is reached. */
@@ -116,6 +118,7 @@ export class ManagedServer implements ToolCaller {
 
   /** Connects nothing. */
   constructor(config: ServerConfig, { settings, events, closed }: ServerEnvironment) {
+    this.drainMs = config.session.drainMs;
     this.name = config.name;
     this.endpoint = serverEndpoint(config);
     this.isLazy = config.lazy;

@@ -263,7 +263,7 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
-   * Closes all servers permanently, in reverse order, within `closeTimeoutMs`. Failures to close are logged.
+   * Closes all servers permanently, in reverse order, within `closeTimeoutMs` after `drainMs`. Failures to close are logged.
    * @throws McpRuntimeError kind `invalid-config` for an unknown option
    */
   async close(options?: CloseOptions): Promise<void> {

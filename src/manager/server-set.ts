@@ -359,7 +359,8 @@ export class ServerSet {
         (error: unknown) => unclosed.set(server.name, error),
       ),
     );
-    await settleWithin(closeTimeoutMs, clock, () => Promise.all(closing));
+    const drainMs = Math.max(0, ...this.all.map((server) => options.drainMs ?? server.drainMs));
+    await settleWithin(drainMs + closeTimeoutMs, clock, () => Promise.all(closing));
     for (const [name, reason] of unclosed) warn(`Server "${name}" could not be closed: ${String(reason)}`);
   }
 }

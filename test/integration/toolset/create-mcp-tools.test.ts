@@ -288,6 +288,28 @@ describe("a toolset", () => {
     expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: true });
   });
 
+  it.each([
+    ["of close", {}, { drainMs: 10_000 }],
+    ["of a server", { session: { drainMs: 10_000 } }, {}],
+  ])(
+    "waits for running calls up to drainMs %s, also if closeTimeoutMs is shorter",
+    async (_, session, options) => {
+      await using server = await startMcpTestServer({ tools: [{ name: "slow", run: () => "done" }] });
+      const logger = new RecordingLogger();
+      const mcp = await createMcpTools(
+        { a: { url: server.url, ...session } },
+        { closeTimeoutMs: 200, logger },
+      );
+      server.addFault({ type: "delay", ms: 1_000 }, { method: "tools/call", times: 1 });
+      let text: string | undefined;
+      const call = mcp.callTool({ name: "slow" }).then((result) => (text = result.text()));
+      await server.waitFor("tools/call");
+      await mcp.close(options);
+      expect({ text, warnings: logger.warnings }).toEqual({ text: "done", warnings: [] });
+      await call;
+    },
+  );
+
   it("waits for running calls up to drainMs of close, and ignores the arguments of a listener", async () => {
     const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
