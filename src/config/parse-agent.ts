@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { findClosestMatch } from "../errors/find-closest-match.js";
 import { describeValue, formatPath } from "../json/describe-value.js";
 import { isPlainObject, parseJson } from "../json/json.js";
 import { AGENT_SCHEMA, findSpelling, type McpAgentResource, type ToolSnapshot } from "./agent-definition.js";
@@ -45,7 +46,8 @@ const PARSED_AGENT_SCHEMA = z.unknown().transform((agent, context): ParsedAgent 
   };
   const parsed = AGENT_SCHEMA.safeParse(agent, ZOD_ERROR_MAP);
   if (!parsed.success) {
-    for (const { path, message } of flattenIssues(parsed.error.issues)) report.addIssue(path, message);
+    for (const { path, message } of flattenIssues(parsed.error.issues))
+      report.addIssue(path, message + suggestMisspelledKey(agent, toInputPath(agent, path)));
     return z.NEVER;
   }
   const slugs = new Map<string, Path>();
@@ -112,4 +114,14 @@ function toInputPath(agent: unknown, path: Path): PropertyKey[] {
     parent = Reflect.get(Object(parent), spelling);
     return spelling;
   });
+}
+
+/** Other keys are ignored, so a required field with a misspelled key is reported as missing. */
+function suggestMisspelledKey(agent: unknown, path: readonly PropertyKey[]): string {
+  const key = path.at(-1);
+  let parent = agent;
+  for (const segment of path.slice(0, -1)) parent = Reflect.get(Object(parent), segment);
+  if (typeof key !== "string" || !isPlainObject(parent) || parent[key] !== undefined) return "";
+  const misspelled = findClosestMatch(key, Object.keys(parent));
+  return misspelled === undefined ? "" : `; did you write "${misspelled}" instead of "${key}"?`;
 }

@@ -129,9 +129,14 @@ export function parseJson(text: string, subject: string): unknown {
   } catch (cause) {
     // The parser's message quotes the text, which may contain a token, so only the position is kept.
     const position = /position \d+(?: \(line \d+ column \d+\))?$/.exec(String(cause))?.[0];
-    const message = `is not valid JSON${position === undefined ? "" : `, at ${position}`}`;
+    const message = `is not valid JSON${position === undefined ? "" : `, at ${position}`}${isFilePath(text) ? "; pass the content of the file, not its path" : ""}`;
     throw configError(subject, [{ path: "", message }]);
   }
+}
+
+/** Whether a text is one line without JSON, but with a folder or an extension. */
+function isFilePath(text: string): boolean {
+  return text.length < 1_000 && /^[^\s{["][^\n{["]*$/.test(text) && /[/\\]|\.\w{1,5}$/.test(text);
 }
 
 /** Parses JSON; returns `undefined` if it is not valid. */

@@ -48,7 +48,7 @@ export async function createMcpToolsFromAgent(
   for (const warning of warnings) create.warn(warning);
   const enabled = resources.filter(({ isEnabled }) => isEnabled);
   if (enabled.length === 0) create.warn(describeEmptyAgent(resources));
-  const configs = resolveServers(enabled, settings.options);
+  const configs = resolveServers(resources, settings.options);
   const byName = new Map(enabled.map((resource) => [resource.name, resource]));
   const snapshots = new Map(
     enabled.filter(usesSnapshots).map(({ name, availableTools }) => [name, availableTools]),
@@ -104,13 +104,16 @@ function usesSnapshots({ discovery }: McpAgentResource): boolean {
   return discovery.type === "cached";
 }
 
-/** Returns the server of each resource. Those with snapshots are lazy. */
-function resolveServers(resources: readonly McpAgentResource[], options: AgentToolsOptions): ServerConfig[] {
+/** Returns the server of each enabled resource. Those with snapshots are lazy. */
+function resolveServers(all: readonly McpAgentResource[], options: AgentToolsOptions): ServerConfig[] {
   const { servers: option, allowInlineServers = false } = options;
   const servers = typeof option === "object" ? parseServerConfigs(option) : option;
+  const used = new Set(all.flatMap(({ name, slug }) => [name, slug]));
+  const unmatched = typeof servers === "object" ? Object.keys(servers).filter((key) => !used.has(key)) : [];
+  const resources = all.filter(({ isEnabled }) => isEnabled);
   const issues: ConfigIssue[] = [];
   const configs = resources.flatMap((resource) => {
-    const server = resolveResourceServer(resource, { servers, allowInlineServers });
+    const server = resolveResourceServer(resource, { servers, unmatched, allowInlineServers });
     if ("config" in server)
       return [usesSnapshots(resource) ? withServerSettings(server.config, { lazy: true }) : server.config];
     issues.push(server.issue);
@@ -148,6 +151,8 @@ type ResolvedServer = { readonly config: ServerConfig } | { readonly issue: Conf
 interface ServerSource {
   /** The parsed option `servers`, or the lookup function. */
   readonly servers: Readonly<Record<string, ServerConfig>> | ServerLookup | undefined;
+  /** The keys of `servers` that are the name or slug of no resource. */
+  readonly unmatched: readonly string[];
   readonly allowInlineServers: "remote" | boolean;
 }
 
@@ -157,7 +162,7 @@ const REMOTE_TRANSPORTS: ReadonlySet<string> = new Set(["http", "sse", "websocke
 /** Finds the server of a resource: option `servers` first, then the agent definition itself, if allowed. */
 function resolveResourceServer(
   resource: McpAgentResource,
-  { servers, allowInlineServers }: ServerSource,
+  { servers, unmatched, allowInlineServers }: ServerSource,
 ): ResolvedServer {
   const { name, slug } = resource;
   if (typeof servers === "function") {
@@ -173,7 +178,23 @@ function resolveResourceServer(
   if (resource.server !== undefined)
     return resolveInlineServer(resource, resource.server, allowInlineServers);
   const hint = `servers: { ${JSON.stringify(resource.slug)}: { url } }, or servers: (resource) => …`;
-  return { issue: { path: pathOf(resource), message: `no server is configured for it. Add ${hint}` } };
+  const message = `no server is configured for it. Add ${hint}${describeUnmatched(resource, unmatched)}`;
+  return { issue: { path: pathOf(resource), message } };
+}
+
+const MAX_UNMATCHED = 5;
+
+/** Names the key of `servers` that was probably meant for a resource, or the keys that match no resource. */
+function describeUnmatched({ name, slug }: McpAgentResource, unmatched: readonly string[]): string {
+  for (const wanted of [slug, name]) {
+    const closest = findClosestMatch(wanted, unmatched);
+    if (closest !== undefined)
+      return `. ${JSON.stringify(closest)} in servers matches no resource; did you mean ${JSON.stringify(wanted)}?`;
+  }
+  if (unmatched.length === 0) return "";
+  const keys = unmatched.slice(0, MAX_UNMATCHED).map((key) => JSON.stringify(key));
+  const list = unmatched.length > MAX_UNMATCHED ? [...keys, "…"] : keys;
+  return `. ${list.join(", ")} in servers ${list.length === 1 ? "matches" : "match"} no resource`;
 }
 
 /** A lookup that returns `undefined` falls back to the agent definition, if allowed. */
@@ -184,7 +205,7 @@ async function runLookup(
 ): Promise<AddressedServerDefinition> {
   const definition: AddressedServerDefinition | undefined = await lookup();
   if (definition !== undefined) return definition;
-  const fallback = resolveResourceServer(resource, { servers: {}, allowInlineServers });
+  const fallback = resolveResourceServer(resource, { servers: {}, unmatched: [], allowInlineServers });
   if ("issue" in fallback) throw configError("The agent definition", [fallback.issue]);
   // Checked above; the dynamic server parses it together with its own defaults.
   return withAddressOrigin(resource.server as unknown as AddressedServerDefinition, AGENT_ADDRESS);

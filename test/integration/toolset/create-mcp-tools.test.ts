@@ -400,6 +400,28 @@ describe("createMcpToolsFromAgent", () => {
     expect(failure.message).toContain('servers: { "weather-1": { url } }');
   });
 
+  it("names the keys of servers that match no resource", async () => {
+    const server = { url: "http://x.test" };
+    const news = { ...weather, name: "news", slug: "news" };
+    const disabled = { ...news, name: "old", slug: "old", isEnabled: false };
+    const agent = agentWith({ ...weather, slug: "weather" }, news, disabled);
+    const findMessages = async (servers: Record<string, typeof server>) => {
+      const { issues } = await rejection(createMcpToolsFromAgent(agent, { servers }));
+      return issues.map(({ path, message }) => [path, message.replace(/^.*=> …/, "")]);
+    };
+    expect(await findMessages({ wether: server, news: server, old: server })).toEqual([
+      ['resource "weather"', '. "wether" in servers matches no resource; did you mean "weather"?'],
+    ]);
+    expect(await findMessages({ climate: server, news: server })).toEqual([
+      ['resource "weather"', '. "climate" in servers matches no resource'],
+    ]);
+    expect(await findMessages({ old: server, news: server })).toEqual([['resource "weather"', ""]]);
+    expect(await findMessages({ wether: server, nws: server })).toEqual([
+      ['resource "weather"', '. "wether" in servers matches no resource; did you mean "weather"?'],
+      ['resource "news"', '. "nws" in servers matches no resource; did you mean "news"?'],
+    ]);
+  });
+
   it("uses a server of the agent definition only with allowInlineServers", async () => {
     await using server = await startMcpTestServer({ tools: [forecast] });
     const remote = agentWith({ ...weather, server: { url: server.url } });

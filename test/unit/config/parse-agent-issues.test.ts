@@ -30,6 +30,46 @@ describe("invalid agents are rejected", () => {
   });
 });
 
+describe("mistakes in an agent are explained", () => {
+  const PATH_HINT = "; pass the content of the file, not its path";
+
+  it.each(["agent.json", "./agents/weather", "C:\\agents\\weather.json", "/etc/agent", "file:///agent.json"])(
+    "the path %j instead of the content",
+    (path) => {
+      expect(findIssues(path)).toEqual([{ path: "", message: expect.stringContaining(PATH_HINT) }]);
+    },
+  );
+
+  it.each(['{"a": "b/c.json" oops}', "", "oops", "a/b\nc.json"])("%j is not a path", (text) => {
+    expect(findIssues(text)[0]?.message).not.toContain(PATH_HINT);
+  });
+
+  it("a misspelled key of a required field", () => {
+    const tools = [
+      { nme: "t", inputSchema: {} },
+      { name: "u", input_shema: {} },
+    ];
+    const resource = mcp({
+      availableTools: tools,
+      toolsConfiguration: { discoveryMode: { typ: "cached" } },
+    });
+    expect(findIssues({ resources: [resource] })).toEqual([
+      {
+        path: "resources[0].availableTools[0].name",
+        message: 'expected a string, got undefined; did you write "nme" instead of "name"?',
+      },
+      {
+        path: "resources[0].availableTools[1].inputSchema",
+        message: 'expected an object, got undefined; did you write "input_shema" instead of "inputSchema"?',
+      },
+      {
+        path: "resources[0].toolsConfiguration.discoveryMode.type",
+        message: 'expected "cached" or "dynamic", got undefined; did you write "typ" instead of "type"?',
+      },
+    ]);
+  });
+});
+
 describe("problems of an agent", () => {
   it("are reported together, each with its path", () => {
     const agent = {

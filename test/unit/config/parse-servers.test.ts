@@ -6,6 +6,10 @@ import { catchConfigError } from "../../fixtures/catch-config-error.js";
 const findIssues = (json: unknown) => catchConfigError(() => parseServers(json)).issues;
 
 describe("a list of servers", () => {
+  it("a path instead of JSON is reported as such", () => {
+    expect(() => parseServers(".mcp.json")).toThrow("pass the content of the file, not its path");
+  });
+
   it("may be a JSON string", () => {
     expect(parseServers(`{ "files": { "command": "npx" } }`)).toEqual({ files: { command: "npx" } });
   });
