@@ -16,6 +16,7 @@ import {
   resumeInOtherProcess,
   runInOtherProcess,
 } from "../../fixtures/resume-in-other-process.js";
+import { TaskServerProcess } from "../../fixtures/task-server-process.js";
 import { startLegacyTaskServer, startModernTaskServer, TaskBackend } from "../../fixtures/task-server.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
@@ -36,7 +37,7 @@ const toServers = (url: string): PausedAgent["servers"] => ({
   test: { url, tools: { work: { durable: true } } },
 });
 
-describe.each(CASES)("a durable call in $integration, $generation", ({ start, integration }) => {
+describe.each(CASES)("a durable call in $integration, $generation", ({ generation, start, integration }) => {
   /** Goes on with the thread, in this process. */
   async function goOn(url: string, path: string, input: unknown, model = createScriptedModel()) {
     await using mcp = await createMcpTools(toServers(url));
@@ -46,28 +47,24 @@ describe.each(CASES)("a durable call in $integration, $generation", ({ start, in
     return await agent.invoke(input, threadConfig("1"));
   }
 
-  it("runs once in two processes with a restart of the server in between", { timeout: 60_000 }, async () => {
-    using folder = new TemporaryFolder();
-    const path = join(folder.path, "checkpoints");
-    const taskFile = join(folder.path, "tasks");
-    {
-      const backend = new TaskBackend();
-      await using server = await start(backend);
-      expect(
-        await resumeInOtherProcess({ integration, servers: toServers(server.url), path, calls }),
-      ).toEqual([]);
-      await backend.complete("finished");
-      backend.save(taskFile);
-    }
-    const backend = TaskBackend.load(taskFile);
-    await using server = await start(backend);
-    const resume = { task: "check" };
-    expect(await resumeInOtherProcess({ integration, servers: toServers(server.url), path, resume })).toEqual(
-      ["finished"],
-    );
-    expect(backend.started).toHaveLength(1);
-    expect(server.methods).not.toContain("tools/call");
-  });
+  it(
+    "runs once in two processes with the server killed and started in between",
+    { timeout: 60_000 },
+    async () => {
+      using folder = new TemporaryFolder();
+      const path = join(folder.path, "checkpoints");
+      const taskFile = join(folder.path, "tasks");
+      {
+        await using server = await TaskServerProcess.start(generation, taskFile);
+        const agent = { integration, servers: toServers(server.url), path, calls };
+        expect(await resumeInOtherProcess(agent)).toEqual([]);
+      }
+      await using server = await TaskServerProcess.start(generation, taskFile);
+      const agent = { integration, servers: toServers(server.url), path, resume: { task: "check" } };
+      expect(await resumeInOtherProcess(agent)).toEqual(["finished after the restart"]);
+      expect(TaskBackend.load(taskFile).started).toHaveLength(1);
+    },
+  );
 
   it.each([
     { killed: "before the call is sent", killAt: "starting", started: 0 },
