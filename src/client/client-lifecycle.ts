@@ -5,8 +5,9 @@ import type { ClientKeys } from "../auth/dpop.js";
 import { assertOptions, optionKeys } from "../config/parse-options.js";
 import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerConfig } from "../config/server-config.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
 import type { DetectedEra } from "../session/negotiate-era.js";
@@ -68,7 +69,19 @@ export interface CloseOptions {
   readonly drainMs?: number | undefined;
 }
 
-export const CLOSE_OPTIONS = optionKeys<CloseOptions>({ drainMs: true });
+const CLOSE_OPTIONS = optionKeys<CloseOptions>({ drainMs: true });
+
+/** @throws McpRuntimeError kind `invalid-config` */
+export function parseCloseOptions(
+  options: CloseOptions,
+  details: { readonly server?: string } = {},
+): CloseOptions {
+  const subject = "The call to close";
+  const { drainMs } = assertOptions(options, CLOSE_OPTIONS, { subject, ...details });
+  if (drainMs === undefined || (Number.isFinite(drainMs) && drainMs >= 0)) return { drainMs };
+  const message = `expected a non-negative number of milliseconds, got ${describeValue(drainMs)}`;
+  throw configError(subject, [{ path: "options.drainMs", message }], details);
+}
 
 interface OpenedSession {
   readonly identity: string;
@@ -167,11 +180,7 @@ export class ClientLifecycle {
 
   /** A second call with a shorter `drainMs` shortens the drain of the first. */
   async close(options: CloseOptions): Promise<void> {
-    const server = this.#options.config.name;
-    const { drainMs: requestedMs } = assertOptions(options, CLOSE_OPTIONS, {
-      subject: "The call to close",
-      server,
-    });
+    const { drainMs: requestedMs } = parseCloseOptions(options, { server: this.#options.config.name });
     const drainMs = requestedMs ?? this.config.session.drainMs;
     const epoch = this.#epoch;
     if (epoch.connecting === undefined && epoch.calls.isEmpty) return this.#shortenDrain(drainMs);

@@ -1,9 +1,8 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import type { McpClientEvents } from "../client/client-events.js";
-import { CLOSE_OPTIONS, type CloseOptions } from "../client/client-lifecycle.js";
+import { type CloseOptions, parseCloseOptions } from "../client/client-lifecycle.js";
 import type { McpClient } from "../client/mcp-client.js";
-import { assertOptions } from "../config/parse-options.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -328,9 +327,7 @@ export class ServerSet {
   /** Closes all servers permanently, in reverse order. A server that cannot be closed does not affect the others. */
   close(options: CloseOptions = {}): Promise<void> {
     // As a listener it receives something else: the name of a signal, an event.
-    const parsed = isPlainObject(options)
-      ? assertOptions(options, CLOSE_OPTIONS, { subject: "The call to close" })
-      : {};
+    const parsed = isPlainObject(options) ? parseCloseOptions(options) : {};
     this.#closing ??= this.#closeAll(parsed);
     return this.#closing;
   }

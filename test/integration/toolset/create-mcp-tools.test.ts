@@ -310,6 +310,14 @@ describe("a toolset", () => {
     },
   );
 
+  it.each([-1, Number.NaN, "5", null])("rejects %j as drainMs of close", async (drainMs) => {
+    await using server = await startMcpTestServer({ tools: [] });
+    await using mcp = await createMcpTools({ a: { url: server.url } });
+    const failure = { kind: "invalid-config", message: expect.stringContaining("options.drainMs: expected") };
+    for (const target of [mcp, mcp.servers, mcp.clients.a])
+      expect(await rejection(target.close({ drainMs } as never))).toMatchObject(failure);
+  });
+
   it("waits for running calls up to drainMs of close, and ignores the arguments of a listener", async () => {
     const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
