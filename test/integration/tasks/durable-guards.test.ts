@@ -301,7 +301,7 @@ describe.each(Object.entries(agentIntegrations))("a durable call in %s", (_, ope
     await using mcp = await createMcpTools({
       test: {
         url: server.url,
-        identity: ({ configurable }) => String(configurable["user"]),
+        identity: ({ configurable }) => String(configurable["user"] ?? "service"),
         tools: { work: { durable: true } },
       },
     });
