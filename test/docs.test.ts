@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { format, promisify } from "node:util";
-import { describe, expect, it, vi } from "vitest";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, it } from "vitest";
 import { COMMAND_NAMES, OPTIONS } from "../src/cli/command-line.js";
 import { MINIMUM_VERSIONS } from "../src/errors/load-optional-dependency.js";
 import { findMissingTables, findOutdatedDocs, readDocPages } from "./fixtures/doc-pages.js";
@@ -33,36 +33,39 @@ function findRunnableExamples(): RunnableExample[] {
   );
 }
 
-/** Runs code from a file in this package, so that it can import the package by its name. Returns what it prints. */
-async function runCode({ language, code }: RunnableExample): Promise<string> {
-  const name = `doc-example-${process.pid}-${Math.random().toString(36).slice(2)}`;
-  const file = join(root, "test", `${name}.${language === "js" ? "mjs" : "ts"}`);
-  writeFileSync(file, code);
-  try {
-    return /process\.(kill|exit|once)/.test(code) ? await runInProcess(file) : await runHere(file);
-  } finally {
-    rmSync(file);
-  }
-}
+const examples = findRunnableExamples();
 
-async function runInProcess(file: string): Promise<string> {
-  const options = { cwd: root, timeout: 50_000 };
-  const { stdout } = await run(process.execPath, ["--import", "tsx", file], options);
-  return stdout;
-}
-
-/** In this process, which has loaded the package already. */
-async function runHere(file: string): Promise<string> {
-  const lines: string[] = [];
-  const log = vi.spyOn(console, "log").mockImplementation((...values: unknown[]) => {
-    lines.push(`${format(...values)}\n`);
+/**
+ * Runs all examples from files in this package, so that they can import it by its name. Returns what each prints; one that
+ * does not end by itself prints the reason. Those that end their process have one of their own.
+ */
+async function runExamples(): Promise<readonly string[]> {
+  const folder = mkdtempSync(join(root, "test/.examples-"));
+  const files = examples.map(({ language, code }, index) => {
+    const file = join(folder, `${index}.${language === "js" ? "mjs" : "ts"}`);
+    writeFileSync(file, code);
+    return file;
   });
+  const endsProcess = examples.map(({ code }) => /process\.(kill|exit|once)/.test(code));
   try {
-    await import(file);
-    return lines.join("");
+    const shared = await runPrograms(files.filter((_, index) => endsProcess[index] === false));
+    const outputs = files.map(async (file, index) => {
+      const [output] = endsProcess[index] === true ? await runPrograms([file]) : shared.splice(0, 1);
+      return output ?? "not run: an example before it does not end";
+    });
+    return await Promise.all(outputs);
   } finally {
-    log.mockRestore();
+    rmSync(folder, { recursive: true });
   }
+}
+
+async function runPrograms(files: readonly string[]): Promise<string[]> {
+  const runner = join(root, "test/fixtures/run-programs.ts");
+  const { stdout } = await run(process.execPath, ["--import", "tsx", runner, ...files], {
+    cwd: root,
+    timeout: 100_000,
+  });
+  return stdout.split("\0\n").slice(1);
 }
 
 /** The anchor that GitHub gives a heading. */
@@ -118,10 +121,17 @@ describe("the documentation", () => {
     expect(code.trimEnd().split("\n").length).toBeLessThanOrEqual(20);
   });
 
-  it.each(
-    findRunnableExamples().map((example, index) => [`${example.path} (${index + 1})`, example] as const),
-  )("has the output of the example in %s", { timeout: 60_000 }, async (_, example) => {
-    expect(await runCode(example)).toBe(example.output);
+  describe("has examples that print their output and end:", () => {
+    let outputs: readonly string[];
+    beforeAll(async () => {
+      outputs = await runExamples();
+    }, 120_000);
+
+    it.each(
+      examples.map((example, index) => [`${example.path} (${index + 1})`, index, example.output] as const),
+    )("%s", (_, index, output) => {
+      expect(outputs[index]).toBe(output);
+    });
   });
 
   it("names every peer dependency with its minimum version", () => {
