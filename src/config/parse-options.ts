@@ -204,6 +204,10 @@ const ADAPTER_OPTIONS: Readonly<Record<string, string>> = {
   onPromptsListChanged: 'use toolset.on("promptsChanged", …)',
   onResourcesListChanged: 'use toolset.on("resourcesChanged", …)',
   onResourcesUpdated: 'use toolset.on("resourceUpdated", …)',
+  onRootsListChanged: "remove it: roots are the option roots of a server definition",
+  onInitialized: 'use toolset.on("sessionOpened", …)',
+  onCancelled: 'use toolset.on("requestEnded", …): the kind of the event is "cancelled"',
+  stderr: "remove it: stderr goes to the log, and into the error if the program does not start",
 };
 
 /** Long or unusual keys are not shown: they may be secrets. */

@@ -65,8 +65,9 @@ export function withServerSettings(
  * ```
  */
 export function parseServers(json: unknown): Record<string, ServerDefinition> {
-  const servers = toServerRecord(json);
-  parseServerConfigs(servers);
+  const value = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
+  parseServerConfigs(value);
+  const servers = hasServerRecord(value) ? (value as McpServersDocument).mcpServers : value;
   return servers as Record<string, ServerDefinition>;
 }
 
@@ -77,7 +78,9 @@ const LIST_SUBJECT = "The list of servers";
  * `invalid-config` with the problems of all.
  */
 export function parseServerConfigs(json: unknown): Record<string, ServerConfig> {
-  return parseOptions(SERVER_LIST_SCHEMA, toServerRecord(json), { subject: LIST_SUBJECT });
+  const value = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
+  const schema = hasServerRecord(value) ? DOCUMENT_SCHEMA : SERVER_LIST_SCHEMA;
+  return parseOptions(schema, value, { subject: LIST_SUBJECT });
 }
 
 /** Servers in the format of most MCP clients. */
@@ -86,16 +89,10 @@ export interface McpServersDocument<Name extends string = string> {
   readonly mcpServers: Readonly<Record<Name, ServerDefinition>>;
 }
 
-const DOCUMENT_SCHEMA = optionsSchema<McpServersDocument & { readonly $schema?: unknown }>(
+const DOCUMENT_KEYS_SCHEMA = optionsSchema<McpServersDocument & { readonly $schema?: unknown }>(
   { mcpServers: option.any(), $schema: option.any() },
   { hint: "Options are the second argument of createMcpTools" },
 );
-
-function toServerRecord(json: unknown): unknown {
-  const servers = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
-  if (!hasServerRecord(servers)) return servers;
-  return parseOptions(DOCUMENT_SCHEMA, servers, { subject: LIST_SUBJECT }).mcpServers;
-}
 
 /** Whether there are servers in `mcpServers`, and not the definition of one server of that name. */
 function hasServerRecord(servers: unknown): boolean {
@@ -139,6 +136,12 @@ const SERVER_LIST_SCHEMA = option
     });
     return Object.fromEntries(configs);
   });
+
+/** Reports the problems of the document and of its servers together; paths start with the name of a server. */
+const DOCUMENT_SCHEMA = z.custom<McpServersDocument>().transform((document, context) => {
+  parsePart(DOCUMENT_KEYS_SCHEMA, document, context);
+  return parsePart(SERVER_LIST_SCHEMA, document.mcpServers, context) ?? z.NEVER;
+});
 
 function toServerConfig(name: string, parsed: ParsedServer): ServerConfig {
   const address = toAddress(name, parsed);

@@ -137,6 +137,15 @@ describe("an option of LangChain's adapter gets a hint:", () => {
     ["authProvider", () => parseServers({ a: { url, authProvider: {} } }), "use auth"],
     ["defaultToolTimeout", () => parseServers({ a: { url, defaultToolTimeout: 5 } }), "requestMs"],
     ["reconnect", () => parseServers({ a: { url, reconnect: {} } }), "remove it"],
+    ["stderr", () => parseServers({ a: { command: "a", stderr: "inherit" } }), "stderr goes to the log"],
+    ["onInitialized", () => createMcpTools({}, untyped({ onInitialized: NEVER })), "sessionOpened"],
+    ["onCancelled", () => createMcpTools({}, untyped({ onCancelled: NEVER })), "requestEnded"],
+    ["onRootsListChanged", () => createMcpTools({}, untyped({ onRootsListChanged: NEVER })), "option roots"],
+    [
+      "onInitialized",
+      () => createMcpTools(untyped({ mcpServers: { a: { url } }, onInitialized: NEVER })),
+      "sessionOpened",
+    ],
   ])("%s", async (key, use, hint) => {
     const { kind, message } = await rejection(Promise.resolve().then(use));
     expect(kind).toBe("invalid-config");
@@ -168,6 +177,15 @@ describe("{ mcpServers: { … } }", () => {
     const { issues } = await rejection(createMcpTools({ mcpServers: { a: untyped({ url: "nope" }) } }));
     expect(issues).toEqual([{ path: "a.url", message: expect.stringContaining("expected a URL") }]);
     expect(() => parseServers({ mcpServers: { a: "http://localhost" } })).toThrow("a: expected an object");
+  });
+
+  it("reports its unknown keys together with the problems of its servers", async () => {
+    const servers = { mcpServers: { a: { url: "nope" } }, throwOnLoadError: false };
+    const { issues } = await rejection(createMcpTools(untyped(servers)));
+    expect(issues).toEqual([
+      { path: "", message: expect.stringContaining('unknown key "throwOnLoadError"') },
+      { path: "a.url", message: expect.stringContaining("expected a URL") },
+    ]);
   });
 
   it("may also be a server of that name", () => {
