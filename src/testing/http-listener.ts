@@ -17,11 +17,12 @@ export class HttpListener {
   readonly #handler: Handler;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
-  #port = 0;
+  #port: number;
   socketsOpened = 0;
 
-  constructor(handler: Handler) {
+  constructor(handler: Handler, port = 0) {
     this.#handler = handler;
+    this.#port = port;
   }
 
   get port(): number {
@@ -43,7 +44,7 @@ export class HttpListener {
     });
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(port, "127.0.0.1", resolve);
+      server.listen({ port, host: "127.0.0.1" }, resolve);
     });
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;

@@ -63,6 +63,11 @@ export interface McpTestServerOptions {
    */
   readonly resumable?: boolean;
   /**
+   * The loopback port to listen on; 0 for a free one. Starting fails with `EADDRINUSE` if it is in use.
+   * @default 0
+   */
+  readonly port?: number;
+  /**
    * Called for every request after it is recorded and faults are applied. Return `true` if the function has
    * responded, `false` to let the server respond.
    */
@@ -92,6 +97,7 @@ const SERVER_OPTIONS = optionKeys<McpTestServerOptions>({
   responseFormat: true,
   sessionMode: true,
   resumable: true,
+  port: true,
   intercept: true,
 });
 const TARGET_OPTIONS = optionKeys<FaultTarget>({ method: true, tool: true, times: true });
@@ -136,7 +142,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   /** The resource URIs that each session is subscribed to. */
   readonly #subscribed = new WeakMap<object, Set<string>>();
   readonly #sessions: TestSessions;
-  readonly #listener = new HttpListener((request, response) => this.#handle(request, response));
+  readonly #listener: HttpListener;
 
   constructor(options: McpTestServerOptions = {}) {
     assertOptions(options, SERVER_OPTIONS, { subject: "The test server" });
@@ -148,6 +154,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     this.pagination = options.pagination ?? { type: "none" };
     this.responseFormat = options.responseFormat ?? "sse";
     this.#intercept = options.intercept;
+    this.#listener = new HttpListener((request, response) => this.#handle(request, response), options.port);
     this.#sessions = new TestSessions({
       mode: options.sessionMode ?? "per-client",
       responseFormat: () => this.responseFormat,
@@ -236,7 +243,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await Promise.all(subscribers.map((server) => server.sendResourceUpdated({ uri })));
   }
 
-  /** Listens on a free loopback port, or on the same port as before. */
+  /** Listens on the port of the options, on a free loopback port, or on the same port as before. */
   async start(): Promise<void> {
     await this.#listener.start();
   }
@@ -291,7 +298,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 }
 
-/** Creates an `McpTestServer` and starts it on a free loopback port. */
+/** Creates an `McpTestServer` and starts it on a loopback port: a free one, or that of the options. */
 export async function startMcpTestServer(options: McpTestServerOptions = {}): Promise<McpTestServer> {
   const server = new McpTestServer(options);
   await server.start();
