@@ -289,7 +289,7 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool. A result with `isError` is returned, not thrown.
+   * Calls a tool. If the tool ran and reported an error, that is a result with `isError: true`: it is returned, not thrown.
    * @throws {McpRuntimeError} if the call failed; the reason of `options.signal` if that was aborted.
    *
    * @example
@@ -305,7 +305,10 @@ export class McpClient implements AsyncDisposable {
     return result;
   }
 
-  /** Like `callTool`, but returns the failure as a value. Only an abort by the caller throws. */
+  /**
+   * Like `callTool`, but returns the failure as a value. Only an abort by the caller throws. `ok: true` means that the
+   * server responded: check `result.isError`, too.
+   */
   async tryCallTool<Output = unknown>(
     call: ToolCall,
     options: CallToolOptions<Output> = {},

@@ -152,11 +152,15 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
    */
   approveTools(options?: ApproveToolsOptions<Name>): Promise<void>;
   /**
-   * Calls a tool with the same rules, hooks and validation as the LangChain tool, and returns the MCP result.
+   * Calls a tool with the same rules, hooks and validation as the LangChain tool, and returns the MCP result. If the tool
+   * ran and reported an error, that is a result with `isError: true`: it is returned, not thrown.
    * @throws McpRuntimeError kind `not-found` for an unknown tool, or why the call failed
    */
   callTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<ToolResult>;
-  /** Like `callTool`, but returns an `McpRuntimeError` in the outcome instead of throwing it. */
+  /**
+   * Like `callTool`, but returns an `McpRuntimeError` in the outcome instead of throwing it. `ok: true` means that the
+   * server responded: check `result.isError`, too.
+   */
   tryCallTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<CallOutcome>;
   /**
    * Calls several tools concurrently. The outcomes are in the order of the calls. A call may be made from the results of

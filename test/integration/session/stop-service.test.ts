@@ -20,8 +20,8 @@ class Service implements AsyncDisposable {
 
   private constructor(mcpUrl: string) {
     const page = readFileSync(join(root, "docs/production.md"), "utf8");
-    const [, code = ""] = /```ts\n(\/\/ service\.ts\n[\s\S]*?)```/.exec(page) ?? [];
-    const file = join(this.#folder, "service.ts");
+    const [, code = ""] = /```ts\n(\/\/ service\.mts\n[\s\S]*?)```/.exec(page) ?? [];
+    const file = join(this.#folder, "service.mts");
     writeFileSync(file, code);
     this.#child = spawn(process.execPath, ["--import", "tsx", file], {
       cwd: root,
@@ -61,7 +61,7 @@ it("a service that gets SIGTERM ends its calls in flight, refuses new ones and e
   const slow = { name: "slow", run: async () => (await gate.promise, "done") };
   await using server = await startMcpTestServer({ tools: [slow] });
   await using service = await Service.start(server.url);
-  expect(await service.get("/ready")).toMatchObject({ status: 200 });
+  await eventually(async () => (await service.get("/ready")).status === 200);
   const running = Promise.all(times(5, () => service.get("/slow")));
   await eventually(() => server.executions.length === 5);
 
@@ -76,6 +76,19 @@ it("a service that gets SIGTERM ends its calls in flight, refuses new ones and e
   expect(server.openSessions).toEqual([]);
   expect(server.executions).toHaveLength(5);
   await eventually(() => server.openSockets === 0);
+});
+
+it("a service starts while its server is down, is ready when the server is back, and responds 502 if a tool fails", async () => {
+  const fail = { name: "fail", run: () => ({ content: [{ type: "text", text: "no" }], isError: true }) };
+  await using server = await startMcpTestServer({ tools: [fail] });
+  await server.stop();
+  await using service = await Service.start(server.url);
+  expect(await service.get("/ready")).toMatchObject({ status: 503 });
+  await server.start();
+  await eventually(async () => (await service.get("/ready")).status === 200);
+  expect(await service.get("/fail")).toEqual({ status: 502, text: "no" });
+  service.terminate();
+  expect(await service.exited).toEqual([0, null]);
 });
 
 it("a toolset that is being closed rejects new calls while calls in flight end", async () => {
