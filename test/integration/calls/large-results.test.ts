@@ -219,7 +219,7 @@ describe("a handle", () => {
   async function startForUsers(store?: KeyValueStore) {
     const server = await startEraServer("legacy", { tools });
     const identity = ({ configurable }: { configurable: Record<string, unknown> }) =>
-      String(configurable["user"]);
+      String(configurable["user"] ?? "service");
     const createToolset = (url = server.url, headers: Record<string, string> = {}) =>
       createMcpTools(
         { docs: { url, headers, identity } },
