@@ -66,7 +66,7 @@ describe("a cache store that does not respond", () => {
     const mcp = await createMcpTools({ one: { url: server.url }, two: { url: server.url } }, options);
     expect(mcp.tools.map(({ name }) => name)).toEqual(["one__echo", "two__echo"]);
     expect(logger.warnings.join()).toMatch(/"one" could not be read: .*within 2000 ms/);
-    expect(calls).toEqual(["watch", "watch", "get", "get"]);
+    expect(calls).toEqual(["watch", "get", "get"]);
     await mcp.close();
     await eventually(() => server.openSockets === 0);
   });
