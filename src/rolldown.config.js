@@ -18,7 +18,12 @@ const CORE = /build[\\/](?:async|errors|json|config[\\/]message-transport)(?:[\\
  * This module imports CommonJS files of undici. Node scans the whole text of a CommonJS file that is
  * imported by an ES module, but not of one that is required, so it becomes a CommonJS file itself.
  */
-const UNDICI = { input: "build/net/undici-dispatchers.js", file: "dist/chunks/undici-dispatchers.cjs" };
+const UNDICI = {
+  input: "build/net/undici-dispatchers.js",
+  file: "dist/chunks/undici-dispatchers.cjs",
+  /** As seen from the other chunks. */
+  id: "./undici-dispatchers.cjs",
+};
 
 /**
  * What is loaded together is one file, because loading is dominated by the number of files: "runtime" and
@@ -61,7 +66,7 @@ const modules = defineConfig({
     {
       name: "undici-dispatchers",
       resolveId: (id) =>
-        id.endsWith("/undici-dispatchers.js") ? { id: resolve(UNDICI.file), external: true } : null,
+        id.endsWith("/undici-dispatchers.js") ? { id: UNDICI.id, external: "absolute" } : null,
     },
     {
       // V8 parses a file faster if all of its characters have one byte.
