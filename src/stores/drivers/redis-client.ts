@@ -84,8 +84,13 @@ function getCommandName(error: Error & { readonly command?: { readonly name?: st
 async function closeClient(client: ClientLifecycle): Promise<void> {
   const isConnected = !["end", "close", "reconnecting"].includes(client.status);
   const ended = new Promise<void>((resolve) => void client.once("end", resolve));
-  client.disconnect();
+  disconnect(client);
   if (isConnected) await ended;
+}
+
+/** ioredis would wait `disconnectTimeout` for the end of a connection that has ended, and keep the process alive. */
+function disconnect(client: ClientLifecycle): void {
+  if (client.status !== "end") client.disconnect();
 }
 
 /**
@@ -138,7 +143,7 @@ export class LazyConnection<Client extends ClientLifecycle> {
     } catch (error) {
       // A client of ioredis 5 has the status "ready" after some failures.
       this.#client = undefined;
-      client.disconnect();
+      disconnect(client);
       throw error;
     }
   }
@@ -320,7 +325,7 @@ export class RedisChangeFeed {
       await ended;
     } finally {
       clearInterval(pings);
-      client.disconnect();
+      disconnect(client);
     }
     return true;
   }

@@ -78,7 +78,7 @@ const namesOf = ({ tools }: McpToolset) => tools.map(({ mcp }) => mcp.name);
 describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 }, () => {
   it("list a server once when they start together, although the list takes longer than a lease", async () => {
     await using fixture = await createFixture();
-    fixture.server.addFault({ type: "delay", ms: 7_000 }, { method: "tools/list", times: 1 });
+    fixture.server.addFault({ type: "delay", ms: 4_000 }, { method: "tools/list", times: 1 });
     const child = fixture.startProcess();
     const report = once(child, "message");
     await fixture.server.waitFor("tools/list");

@@ -1,4 +1,5 @@
-import { inspect } from "node:util";
+import { execFile } from "node:child_process";
+import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KeyValueStore, redisStore } from "../../../src/stores/index.js";
@@ -372,6 +373,18 @@ describe.skipIf(!HAS_REDIS)("when Redis fails, a Redis store", () => {
 });
 
 describe.skipIf(!HAS_REDIS)("the change feed of a Redis store", () => {
+  it("does not keep the process alive after close", async () => {
+    await using server = await RedisServer.start();
+    const script = `
+      import { redisStore } from "./src/stores/index.ts";
+      const store = redisStore(${JSON.stringify(server.url)}, { timeoutMs: 60_000 });
+      await store.watch(() => {});
+      await store.close();
+    `;
+    const args = ["--import", "tsx", "--input-type=module", "--eval", script];
+    await promisify(execFile)(process.execPath, args, { timeout: 15_000 });
+  });
+
   it("recovers with Redis and reports that changes may have been missed", async () => {
     await using server = await RedisServer.start();
     await using store = redisStore(server.url, LONG_TIMEOUT);
