@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { SlowestFirstSequencer } from "./fixtures/slowest-first-sequencer.js";
@@ -8,8 +9,8 @@ export default defineConfig({
   oxc: { target: "es2022" },
   test: {
     include: ["test/**/*.test.ts"],
-    // By default one core stays idle, which is half of a small machine.
-    maxWorkers: "100%",
+    // By default one core stays idle, which is half of a small machine; and tests wait for other processes.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // The modules of this package are stateless, so test files share them and each worker loads them once.
     // `restore-process.ts` keeps the process itself free of traces of a test.
     isolate: false,
