@@ -15,7 +15,7 @@ export default defineConfig({
     // `restore-process.ts` keeps the process itself free of traces of a test.
     isolate: false,
     sequence: { sequencer: SlowestFirstSequencer },
-    globalSetup: ["test/fixtures/provide-redis.ts"],
+    globalSetup: ["test/fixtures/provide-redis.ts", "test/fixtures/compile-child-scripts.ts"],
     setupFiles: ["test/fixtures/restore-process.ts"],
     // Generous, because tests run compilers, package managers and other processes on a shared machine.
     testTimeout: 20_000,

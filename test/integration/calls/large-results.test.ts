@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
@@ -27,6 +26,7 @@ import {
   threadConfig,
   userInput,
 } from "../../fixtures/agents.js";
+import { getChildScript } from "../../fixtures/child-scripts.js";
 import { createTestClient, rejection, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import type { KeptResultRequest } from "../../fixtures/read-kept-result.js";
@@ -328,10 +328,10 @@ describe("a kept result in a store", () => {
         await using mcp = await createMcpTools({ docs: { url } }, { largeResults: { store } });
         handle = getHandle((await invokeTool(findTool(mcp.tools, "docs__log"), {}, config)).text);
       }
-      const script = fileURLToPath(new URL("../../fixtures/read-kept-result.ts", import.meta.url));
+      const { execArgv, path } = getChildScript("test/fixtures/read-kept-result");
       const readInOtherProcess = async (request: Omit<KeptResultRequest, "url" | "folder">) => {
         const input: KeptResultRequest = { url, folder: folder.path, ...request };
-        const args = ["--import", "tsx", script, JSON.stringify(input)];
+        const args = [...execArgv, path, JSON.stringify(input)];
         return (await promisify(execFile)(process.execPath, args, { timeout: 50_000 })).stdout;
       };
       const args = { handle, grep: "ERROR" };

@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
@@ -18,6 +17,7 @@ import {
 import { dynamoStore, type KeyValueStore, memoryStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
+import { getChildScript } from "../../fixtures/child-scripts.js";
 import { eventually } from "../../fixtures/clients.js";
 import { disposeWith } from "../../fixtures/dispose-with.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
@@ -27,7 +27,6 @@ import { FakeClock } from "../../fixtures/fake-clock.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 
 const run = promisify(execFile);
-const cliScript = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 const FORECAST = { name: "forecast", run: () => "rain" };
 /** A start waits for the servers of the registry, also on a slow machine. */
 const PATIENT = { startupWaitMs: 10_000 };
@@ -63,7 +62,8 @@ async function startDynamo(): Promise<SharedStore> {
 
 /** Runs the command line in a process of its own. */
 async function runCommand({ location, env }: SharedStore, ...args: readonly string[]): Promise<string> {
-  const command = ["--import", "tsx", cliScript, ...args, "--store", location];
+  const { execArgv, path } = getChildScript("src/cli/main");
+  const command = [...execArgv, path, ...args, "--store", location];
   return (await run(process.execPath, command, { env: { ...process.env, ...env } })).stdout;
 }
 

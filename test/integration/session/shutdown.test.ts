@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
+import { getChildScript } from "../../fixtures/child-scripts.js";
 import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
@@ -158,9 +159,10 @@ describe("close", () => {
 
 describe("a process", () => {
   it("exits after close without any output", async () => {
+    const { execArgv, path } = getChildScript("src/index");
     const script = `
-      import { McpClient } from "./src/index.ts";
-      import { startMcpTestServer } from "./src/testing/index.ts";
+      import { McpClient } from ${JSON.stringify(path)};
+      import { startMcpTestServer } from ${JSON.stringify(getChildScript("src/testing/index").path)};
       const server = await startMcpTestServer();
       const client = new McpClient({ name: "script", url: server.url });
       client.on("toolsChanged", () => {});
@@ -168,8 +170,8 @@ describe("a process", () => {
       await client.close();
       await server.close();
     `;
-    const tsx = ["--import", "tsx", "--input-type=module", "--eval", script];
-    const { stdout, stderr } = await run(process.execPath, tsx, { timeout: 20_000 });
+    const args = [...execArgv, "--input-type=module", "--eval", script];
+    const { stdout, stderr } = await run(process.execPath, args, { timeout: 20_000 });
     expect(stdout + stderr).toBe("");
   });
 });

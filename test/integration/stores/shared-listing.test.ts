@@ -1,18 +1,17 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
 import { createMcpTools, type McpToolset } from "../../../src/index.js";
 import { McpServerManager, publishServer, registryServers } from "../../../src/manager/index.js";
 import { dynamoStore, type KeyValueStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { getChildScript } from "../../fixtures/child-scripts.js";
 import { deferred, eventually, times } from "../../fixtures/clients.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 
-const SCRIPT = fileURLToPath(new URL("../../fixtures/use-toolset.ts", import.meta.url));
 const first: TestTool = { name: "first", run: () => "1" };
 const second: TestTool = { name: "second", run: () => "2" };
 const WORKERS = 5;
@@ -55,7 +54,8 @@ async function createFixture() {
       await server.notifyToolsChanged();
     },
     startProcess() {
-      const child = fork(SCRIPT, [server.url, redis.url], { execArgv: ["--import", "tsx"] });
+      const { execArgv, path } = getChildScript("test/fixtures/use-toolset");
+      const child = fork(path, [server.url, redis.url], { execArgv });
       children.push(child);
       return child;
     },

@@ -6,6 +6,7 @@ import { createMcpTools, createMcpToolsFromAgent } from "../../../src/index.js";
 import { ToolRegistry } from "../../../src/manager/index.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { getChildScript } from "../../fixtures/child-scripts.js";
 import { emitUntil, eventually } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import { startToolset } from "../../fixtures/toolsets.js";
@@ -94,13 +95,14 @@ describe("the tools of a toolset without a listener", () => {
 
   it.each(ERAS)("do not keep the process alive (%s)", { timeout: 30_000 }, async (era) => {
     await using server = await startEraServer(era, { tools: [early] });
+    const { execArgv, path } = getChildScript("src/index");
     const script = `
-      import { createMcpTools } from ${JSON.stringify(`${root}src/index.ts`)};
+      import { createMcpTools } from ${JSON.stringify(path)};
       const mcp = await createMcpTools({ srv: { url: ${JSON.stringify(server.url)} } });
       process.stdin.once("data", () => process.stdin.destroy());
       console.log(mcp.tools.length);
     `;
-    const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", script], {
+    const child = spawn(process.execPath, [...execArgv, "--input-type=module", "-e", script], {
       cwd: root,
       stdio: ["pipe", "inherit", "inherit"],
     });

@@ -6,6 +6,7 @@ import { ClientCredentialsProvider } from "@modelcontextprotocol/sdk/client/auth
 import { Agent, fetch as undiciFetch } from "undici";
 import { describe, expect, it, vi } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
+import { getChildScript } from "../../fixtures/child-scripts.js";
 import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
 import { createSigningKey, signJwt } from "../../fixtures/jwt.js";
@@ -157,8 +158,7 @@ describe("with a proxy", () => {
     await using server = await startMcpTestServer();
     await using front = await startTlsProxy(server.url);
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port }, tls: true });
-    const script = `import { McpClient } from "./src/index.ts";
-      const client = new McpClient({ name: "far", url: "https://mcp.test/mcp" });
+    const script = `const client = new McpClient({ name: "far", url: "https://mcp.test/mcp" });
       console.log((await client.callTool({ name: "echo", args: { text: "hi" } })).text());
       await client.close();`;
     const { stdout, stderr } = await runTrusting(script, { HTTPS_PROXY: proxy.url });
@@ -424,8 +424,7 @@ describe("a request to an authorization server", () => {
     await using world = await startWithSeparateIssuer();
     const definition = { name: "far", url: "https://mcp.test/mcp", auth: world.auth, tls: clientCertificate };
     const { stdout } = await runTrusting(
-      `import { McpClient } from "./src/index.ts";
-      const client = new McpClient(${JSON.stringify(definition)});
+      `const client = new McpClient(${JSON.stringify(definition)});
       console.log((await client.callTool({ name: "echo", args: { text: "in" } })).text());
       await client.close();`,
       { HTTPS_PROXY: world.proxy.url },
@@ -466,11 +465,13 @@ describe("a request to an authorization server", () => {
 });
 
 /**
- * Runs a script in a process where Node trusts our CA like a public one, which can only be set at startup.
+ * Runs a script that uses `McpClient` in a process where Node trusts our CA like a public one, which can only be set at startup.
  */
 function runTrusting(script: string, env: Readonly<Record<string, string>>) {
   const trusted = fileURLToPath(new URL("../../fixtures/certificates/authority.pem", import.meta.url));
-  return promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "-e", script], {
+  const { execArgv, path } = getChildScript("src/index");
+  const code = `import { McpClient } from ${JSON.stringify(path)}; ${script}`;
+  return promisify(execFile)(process.execPath, [...execArgv, "--input-type=module", "-e", code], {
     cwd: fileURLToPath(new URL("../../..", import.meta.url)),
     env: { ...process.env, NODE_EXTRA_CA_CERTS: trusted, ...env },
   });

@@ -3,6 +3,7 @@ import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KeyValueStore, redisStore } from "../../../src/stores/index.js";
+import { getChildScript } from "../../fixtures/child-scripts.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { FaultProxy } from "../../fixtures/fault-proxy.js";
 import { findFreePort } from "../../fixtures/listener.js";
@@ -375,13 +376,14 @@ describe.skipIf(!HAS_REDIS)("when Redis fails, a Redis store", () => {
 describe.skipIf(!HAS_REDIS)("the change feed of a Redis store", () => {
   it("does not keep the process alive after close", async () => {
     await using server = await RedisServer.start();
+    const { execArgv, path } = getChildScript("src/stores/index");
     const script = `
-      import { redisStore } from "./src/stores/index.ts";
+      import { redisStore } from ${JSON.stringify(path)};
       const store = redisStore(${JSON.stringify(server.url)}, { timeoutMs: 60_000 });
       await store.watch(() => {});
       await store.close();
     `;
-    const args = ["--import", "tsx", "--input-type=module", "--eval", script];
+    const args = [...execArgv, "--input-type=module", "--eval", script];
     await promisify(execFile)(process.execPath, args, { timeout: 15_000 });
   });
 
