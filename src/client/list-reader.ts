@@ -146,16 +146,19 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
     itemCount += items.length;
     if (itemCount > limits[kind.limit]) throw tooManyError(options, `${kind.itemName}s`, kind.limit);
     ttlMs = minTtl(ttlMs, page["ttlMs"]);
+    const knownItems = itemsById.size;
     for (const item of items) {
       const problem = addItem(item, itemsById, kind);
       if (problem !== undefined) problems.push(problem);
     }
     cursor = nextCursor(page["nextCursor"], kind.method, options);
     if (cursor === undefined) return finish();
-    // Some servers end a list with an empty cursor, and for others it is a cursor like any other.
-    if (cursor === "" && cursors.has("")) return finish();
-    if (cursors.has(cursor))
+    // A server may send the same cursor with every page: the list goes on while a page has new items.
+    if (cursors.has(cursor) && itemsById.size === knownItems) {
+      // Some servers end a list with an empty cursor.
+      if (cursor === "") return finish();
       throw invalidListError(options, `repeated a cursor of ${kind.method}: the list would never end`);
+    }
     cursors.add(cursor);
     if (pages >= limits.pages) throw tooManyError(options, "pages", "pages");
   }

@@ -215,7 +215,7 @@ describe("an empty cursor", () => {
   it.each([
     ["is a cursor like any other", { "": { tools: [tool("b")] } }, ["a", "b"], 2],
     ["is ignored by the server, which sends the first page again", {}, ["a"], 2],
-    ["is repeated with new tools", { "": { tools: [tool("b")], nextCursor: "" } }, ["a", "b"], 2],
+    ["is repeated with new tools", { "": { tools: [tool("b")], nextCursor: "" } }, ["a", "b"], 3],
   ])("that %s ends the list without a warning", async (_, pages, names, requests) => {
     await using server = await startRawServer(({ method, id, body, response }) => {
       if (method !== "tools/list") return false;
