@@ -282,6 +282,13 @@ function isToolCall(value: unknown): value is ToolCall {
   return isPlainObject(value) && value["type"] === "tool_call" && "args" in value;
 }
 
+/** What a model sees of a blank result: some providers reject a request with a blank message. */
+const NO_CONTENT = "[no content to show]";
+
+function isBlank(content: ConvertedResult["content"]): boolean {
+  return typeof content === "string" && !/\S/.test(content);
+}
+
 /** Returns a promise only if the result is large and is kept. */
 function convertResult(result: ToolResult, run: ToolRun): ConvertedResult | Promise<ConvertedResult> {
   const { runtime, context, notice } = run;
@@ -292,8 +299,11 @@ function convertResult(result: ToolResult, run: ToolRun): ConvertedResult | Prom
   const options = { structuredContent, outputHandling, contentChars, truncate, mediaBytes };
   const converted = toToolContent(result, options);
   const artifact = withUi(withCustomData(converted.artifact, result, runtime), runtime);
-  if (keeper === undefined || converted.whole === undefined)
-    return { artifact, content: withNotice(converted.content, notice) };
+  if (keeper === undefined || converted.whole === undefined) {
+    const content =
+      truncate && !result.isError && isBlank(converted.content) ? NO_CONTENT : converted.content;
+    return { artifact, content: withNotice(content, notice) };
+  }
   return keepLargeResult(run, keeper, { content: converted.content, whole: converted.whole }).then(
     (content) => ({ artifact, content: withNotice(content, notice) }),
   );
