@@ -45,6 +45,19 @@ export interface SchemaCompiler {
   matches: (pattern: string, text: string, steps: StepBudget) => boolean;
 }
 
+/** Combines checks of the same value. If only the verdict matters, the first that fails ends the evaluation. */
+export function requireAll(checks: readonly Check[]): Check {
+  return (value, evaluation, path, evaluated) => {
+    let isValid = true;
+    for (const check of checks) {
+      if (check(value, evaluation, path, evaluated)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
 /** Thrown for a value without a JSON type, such as `undefined` or a BigInt. */
 export class NotJsonError extends Error {
   override readonly name = "NotJsonError";

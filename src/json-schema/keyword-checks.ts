@@ -1,6 +1,7 @@
 import { type JsonObject, toArray } from "../json/json.js";
 import {
   EvaluatedKeys,
+  requireAll,
   type Check,
   type CheckCompiler,
   type Evaluation,
@@ -26,6 +27,12 @@ import { toCanonicalJson } from "./schema-hash.js";
 const CHARACTERS_PER_STEP = 64;
 const DIVISION_STEPS = 20;
 
+type Comparison = (value: number, limit: number) => boolean;
+const isAtLeast: Comparison = (value, limit) => value >= limit;
+const isAtMost: Comparison = (value, limit) => value <= limit;
+const isAbove: Comparison = (value, limit) => value > limit;
+const isBelow: Comparison = (value, limit) => value < limit;
+
 /** The keywords that are evaluated. Their errors are reported in this order. */
 export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string, CheckCompiler>([
   ["$ref", (_, schema, compiler) => compiler.compileTarget(schema)],
@@ -33,13 +40,13 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ["const", (value, schema) => compileValues("const", [value], schema)],
   ["enum", (values, schema) => compileValues("enum", toArray(values), schema)],
   ["not", compileNot],
-  ["anyOf", compileAnyOf],
+  ["anyOf", (subschemas, schema, compiler) => compileUnion("anyOf", subschemas, schema, compiler)],
   ["allOf", compileAllOf],
-  ["oneOf", compileOneOf],
+  ["oneOf", (subschemas, schema, compiler) => compileUnion("oneOf", subschemas, schema, compiler)],
   ["if", compileCondition],
   ["required", compileRequired],
-  ["minProperties", compileSizeLimit("minProperties", keyCount, (count, min) => count >= min)],
-  ["maxProperties", compileSizeLimit("maxProperties", keyCount, (count, max) => count <= max)],
+  ["minProperties", compileSizeLimit("minProperties", keyCount, isAtLeast)],
+  ["maxProperties", compileSizeLimit("maxProperties", keyCount, isAtMost)],
   ["propertyNames", compilePropertyNames],
   ["dependentRequired", (names, schema) => compileDependentRequired("dependentRequired", names, schema)],
   ["dependentSchemas", compileDependentSchemas],
@@ -48,20 +55,23 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ["patternProperties", compilePatternProperties],
   ["additionalProperties", compileAdditionalProperties],
   ["unevaluatedProperties", compileUnevaluatedProperties],
-  ["maxItems", compileSizeLimit("maxItems", itemCount, (count, max) => count <= max)],
-  ["minItems", compileSizeLimit("minItems", itemCount, (count, min) => count >= min)],
-  ["prefixItems", (tuple, schema, compiler) => compileTuple(toArray(tuple), 0, schema, compiler)],
+  ["maxItems", compileSizeLimit("maxItems", itemCount, isAtMost)],
+  ["minItems", compileSizeLimit("minItems", itemCount, isAtLeast)],
+  [
+    "prefixItems",
+    (tuple, schema, compiler) => evaluateItems(compileEach(tuple, schema, compiler), undefined, 0),
+  ],
   ["items", compileItems],
   ["contains", compileContains],
   ["unevaluatedItems", compileUnevaluatedItems],
   ["uniqueItems", compileUniqueItems],
-  ["minimum", compileMinimum],
-  ["maximum", compileMaximum],
-  ["exclusiveMinimum", compileNumberLimit("exclusiveMinimum", (value, min) => value > min)],
-  ["exclusiveMaximum", compileNumberLimit("exclusiveMaximum", (value, max) => value < max)],
+  ["minimum", compileBound("minimum", "exclusiveMinimum", isAtLeast, isAbove)],
+  ["maximum", compileBound("maximum", "exclusiveMaximum", isAtMost, isBelow)],
+  ["exclusiveMinimum", compileNumberLimit("exclusiveMinimum", isAbove)],
+  ["exclusiveMaximum", compileNumberLimit("exclusiveMaximum", isBelow)],
   ["multipleOf", compileMultipleOf],
-  ["minLength", compileSizeLimit("minLength", characterCount, (count, min) => count >= min)],
-  ["maxLength", compileSizeLimit("maxLength", characterCount, (count, max) => count <= max)],
+  ["minLength", compileSizeLimit("minLength", characterCount, isAtLeast)],
+  ["maxLength", compileSizeLimit("maxLength", characterCount, isAtMost)],
   ["pattern", compilePattern],
 ]);
 
@@ -105,29 +115,30 @@ function compileValues(keyword: string, values: readonly unknown[], schema: Json
   };
 }
 
+function compileEach(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check[] {
+  return toArray(subschemas).map((subschema) => compiler.compile(subschema, schema));
+}
+
 function compileNot(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
   const check = compiler.compile(subschema, schema);
   return (value, evaluation, path) =>
     !evaluation.isValid(check, value) || evaluation.fail("not", schema, value, path);
 }
 
-function compileAnyOf(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  const checks = toArray(subschemas).map((subschema) => compiler.compile(subschema, schema));
+function compileUnion(
+  keyword: "anyOf" | "oneOf",
+  subschemas: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  const checks = compileEach(subschemas, schema, compiler);
+  const decisive = keyword === "anyOf" ? 1 : 2;
   return (value, evaluation, path, evaluated) => {
     if (evaluation.errors !== undefined || evaluated !== undefined)
-      return evaluateUnion("anyOf", checks, schema, { value, evaluation, path, evaluated });
-    for (const check of checks) if (check(value, evaluation, path, undefined)) return true;
-    return false;
-  };
-}
-
-function compileOneOf(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  const checks = toArray(subschemas).map((subschema) => compiler.compile(subschema, schema));
-  return (value, evaluation, path, evaluated) => {
-    if (evaluation.errors !== undefined || evaluated !== undefined)
-      return evaluateUnion("oneOf", checks, schema, { value, evaluation, path, evaluated });
+      return evaluateUnion(keyword, checks, schema, { value, evaluation, path, evaluated });
     let matches = 0;
-    for (const check of checks) if (check(value, evaluation, path, undefined) && ++matches > 1) return false;
+    for (const check of checks)
+      if (check(value, evaluation, path, undefined) && ++matches === decisive) break;
     return matches === 1;
   };
 }
@@ -160,16 +171,7 @@ function evaluateUnion(
 }
 
 function compileAllOf(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  const checks = toArray(subschemas).map((subschema) => compiler.compile(subschema, schema));
-  return (value, evaluation, path, evaluated) => {
-    let isValid = true;
-    for (const check of checks) {
-      if (check(value, evaluation, path, evaluated)) continue;
-      isValid = false;
-      if (evaluation.errors === undefined) break;
-    }
-    return isValid;
-  };
+  return requireAll(compileEach(subschemas, schema, compiler));
 }
 
 function compileCondition(condition: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
@@ -190,7 +192,7 @@ function compileCondition(condition: unknown, schema: JsonObject, compiler: Sche
 function compileSizeLimit(
   keyword: string,
   getSize: (value: unknown, evaluation: Evaluation) => number | undefined,
-  isWithin: (size: number, limit: number) => boolean,
+  isWithin: Comparison,
 ): CheckCompiler {
   return (limit, schema) => (value, evaluation, path) => {
     const size = getSize(value, evaluation);
@@ -227,37 +229,22 @@ function isSurrogate(text: string, index: number, start: 0xd800 | 0xdc00): boole
   return (text.charCodeAt(index) & 0xfc00) === start;
 }
 
-/** Evaluates the items from an index on, each with its own schema. */
-function compileTuple(
-  subschemas: readonly unknown[],
+/** Evaluates the items from `start` on: those of a tuple with their own checks, the others with `rest`. */
+function evaluateItems(
+  tuple: readonly Check[],
+  rest: Check | undefined,
   start: number,
-  schema: JsonObject,
-  compiler: SchemaCompiler,
+  isUnevaluatedOnly = false,
 ): Check {
-  const checks = subschemas.map((subschema) => compiler.compile(subschema, schema));
   return (value, evaluation, path, evaluated) => {
     if (!Array.isArray(value)) return true;
     let isValid = true;
-    for (let index = start; index < Math.min(checks.length, value.length); index += 1) {
+    const end = rest === undefined ? Math.min(tuple.length, value.length) : value.length;
+    for (let index = start; index < end; index += 1) {
+      if (isUnevaluatedOnly && evaluated?.has(index) === true) continue;
       evaluated?.add(index);
-      if (checks[index]?.(value[index], evaluation, evaluation.pathTo(path, index), undefined) !== false)
-        continue;
-      isValid = false;
-      if (evaluation.errors === undefined) break;
-    }
-    return isValid;
-  };
-}
-
-/** Evaluates all items from an index on with one schema. */
-function compileRest(subschema: unknown, start: number, schema: JsonObject, compiler: SchemaCompiler): Check {
-  const check = compiler.compile(subschema, schema);
-  return (value, evaluation, path, evaluated) => {
-    if (!Array.isArray(value)) return true;
-    let isValid = true;
-    for (let index = start; index < value.length; index += 1) {
-      evaluated?.add(index);
-      if (check(value[index], evaluation, evaluation.pathTo(path, index), undefined)) continue;
+      const check = tuple[index] ?? rest;
+      if (check?.(value[index], evaluation, evaluation.pathTo(path, index), undefined) !== false) continue;
       isValid = false;
       if (evaluation.errors === undefined) break;
     }
@@ -269,14 +256,9 @@ function compileRest(subschema: unknown, start: number, schema: JsonObject, comp
 function compileItems(items: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
   const { prefixItems, additionalItems } = schema;
   const start = toArray(prefixItems).length;
-  if (!Array.isArray(items)) return compileRest(items, start, schema, compiler);
-  const tuple = compileTuple(items, start, schema, compiler);
-  const rest = compileRest(additionalItems ?? true, Math.max(start, items.length), schema, compiler);
-  return (value, evaluation, path, evaluated) => {
-    const isValid = tuple(value, evaluation, path, evaluated);
-    if (additionalItems === undefined || (!isValid && evaluation.errors === undefined)) return isValid;
-    return rest(value, evaluation, path, evaluated) && isValid;
-  };
+  if (!Array.isArray(items)) return evaluateItems([], compiler.compile(items, schema), start);
+  const rest = additionalItems === undefined ? undefined : compiler.compile(additionalItems, schema);
+  return evaluateItems(compileEach(items, schema, compiler), rest, start);
 }
 
 function compileContains(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
@@ -301,19 +283,7 @@ function compileContains(subschema: unknown, schema: JsonObject, compiler: Schem
 }
 
 function compileUnevaluatedItems(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  const check = compiler.compile(subschema, schema);
-  return (value, evaluation, path, evaluated) => {
-    if (!Array.isArray(value)) return true;
-    let isValid = true;
-    for (const [index, item] of value.entries()) {
-      if (evaluated?.has(index) === true) continue;
-      evaluated?.add(index);
-      if (check(item, evaluation, evaluation.pathTo(path, index), undefined)) continue;
-      isValid = false;
-      if (evaluation.errors === undefined) break;
-    }
-    return isValid;
-  };
+  return evaluateItems([], compiler.compile(subschema, schema), 0, true);
 }
 
 /** Compares texts instead of pairs of items, of which there are 200 million for 20,000 items. */
@@ -332,10 +302,7 @@ function compileUniqueItems(isRequired: unknown, schema: JsonObject): Check | un
   };
 }
 
-function compileNumberLimit(
-  keyword: string,
-  isWithin: (value: number, limit: number) => boolean,
-): CheckCompiler {
+function compileNumberLimit(keyword: string, isWithin: Comparison): CheckCompiler {
   return (limit, schema) =>
     typeof limit === "number"
       ? (value, evaluation, path) =>
@@ -344,20 +311,16 @@ function compileNumberLimit(
 }
 
 /** In draft 4, `exclusiveMinimum: true` modifies `minimum`. */
-function compileMinimum(min: unknown, schema: JsonObject, compiler: SchemaCompiler): Check | undefined {
-  const isExclusive = compiler.isDraft4 && schema["exclusiveMinimum"] === true;
-  const isWithin = isExclusive
-    ? (value: number, limit: number) => value > limit
-    : (value: number, limit: number) => value >= limit;
-  return compileNumberLimit("minimum", isWithin)(min, schema, compiler);
-}
-
-function compileMaximum(max: unknown, schema: JsonObject, compiler: SchemaCompiler): Check | undefined {
-  const isExclusive = compiler.isDraft4 && schema["exclusiveMaximum"] === true;
-  const isWithin = isExclusive
-    ? (value: number, limit: number) => value < limit
-    : (value: number, limit: number) => value <= limit;
-  return compileNumberLimit("maximum", isWithin)(max, schema, compiler);
+function compileBound(
+  keyword: string,
+  exclusiveKeyword: string,
+  isWithin: Comparison,
+  isWithinExclusive: Comparison,
+): CheckCompiler {
+  return (limit, schema, compiler) => {
+    const isExclusive = compiler.isDraft4 && schema[exclusiveKeyword] === true;
+    return compileNumberLimit(keyword, isExclusive ? isWithinExclusive : isWithin)(limit, schema, compiler);
+  };
 }
 
 function compileMultipleOf(divisor: unknown, schema: JsonObject): Check {

@@ -1,5 +1,11 @@
 import { isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
-import type { Check, EvaluatedKeys, Evaluation, SchemaCompiler } from "./evaluation.js";
+import {
+  requireAll,
+  type Check,
+  type EvaluatedKeys,
+  type Evaluation,
+  type SchemaCompiler,
+} from "./evaluation.js";
 
 /** The work of a step that does not evaluate a schema. */
 const LOOKUPS_PER_STEP = 8;
@@ -91,13 +97,10 @@ export function compileDependencies(
   schema: JsonObject,
   compiler: SchemaCompiler,
 ): Check {
-  const required = compileDependentRequired("dependencies", dependencies, schema);
-  const schemas = compileDependentSchemas(dependencies, schema, compiler);
-  return (value, evaluation, path, evaluated) => {
-    const isComplete = required(value, evaluation, path, evaluated);
-    if (!isComplete && evaluation.errors === undefined) return false;
-    return schemas(value, evaluation, path, evaluated) && isComplete;
-  };
+  return requireAll([
+    compileDependentRequired("dependencies", dependencies, schema),
+    compileDependentSchemas(dependencies, schema, compiler),
+  ]);
 }
 
 /** With more declared properties, those of the value are looked up in them, not the other way round. */
@@ -164,15 +167,7 @@ export function compilePatternProperties(
       compiler.matches(pattern, name, steps),
     ),
   );
-  return (value, evaluation, path, evaluated) => {
-    let isValid = true;
-    for (const check of checks) {
-      if (check(value, evaluation, path, evaluated)) continue;
-      isValid = false;
-      if (evaluation.errors === undefined) break;
-    }
-    return isValid;
-  };
+  return requireAll(checks);
 }
 
 export function compileAdditionalProperties(
