@@ -146,28 +146,16 @@ export function mergeVariants(
     title: isSame("title") ? first.title : undefined,
     texts: mergeTexts(variants),
     default: variants.find((variant) => variant.default !== undefined)?.default,
-    notes: [
-      ...common(
-        variants.map(({ notes }) => notes),
-        steps,
-      ),
-      ...(note === undefined ? [] : [note]),
-    ],
+    notes: [...common(variants, "notes", steps), ...(note === undefined ? [] : [note])],
     values: values.every(isDefined) ? distinctValues(values.flat(), steps) : undefined,
-    bounds: {
-      ...mergeBounds(LOWER_BOUNDS, variants, Math.min),
-      ...mergeBounds(UPPER_BOUNDS, variants, Math.max),
-    },
+    bounds: combineBounds(variants, "union"),
     isInteger: variants.every(({ isInteger }) => isInteger === true),
     pattern: isSame("pattern") ? first.pattern : undefined,
     format: isSame("format") ? first.format : undefined,
     items: items.every(isDefined) ? union(items, steps) : undefined,
     // A property that only one variant describes is kept as described.
     properties: mergeProperties(variants, union, steps),
-    required: common(
-      variants.map(({ required }) => required),
-      steps,
-    ),
+    required: common(variants, "required", steps),
     additional: mergeAdditional(variants, steps),
   };
   return [merged];
@@ -190,29 +178,17 @@ function intersectConstraints(
     isNamed: constraints.some(({ isNamed }) => isNamed === true),
     isInferred: constraints.some(({ isInferred }) => isInferred === true),
     title: first("title"),
-    texts: distinct(
-      constraints.map(({ texts }) => texts),
-      steps,
-    ),
+    texts: distinct(constraints, "texts", steps),
     default: first("default"),
-    notes: distinct(
-      constraints.map(({ notes }) => notes),
-      steps,
-    ),
+    notes: distinct(constraints, "notes", steps),
     values: allowed,
-    bounds: {
-      ...intersectBounds(LOWER_BOUNDS, constraints, Math.max),
-      ...intersectBounds(UPPER_BOUNDS, constraints, Math.min),
-    },
+    bounds: combineBounds(constraints, "intersection"),
     isInteger: constraints.some(({ isInteger }) => isInteger === true),
     pattern: first("pattern"),
     format: first("format"),
     items: items.length === 0 ? undefined : intersect(items, steps),
     properties: mergeProperties(constraints, intersect, steps),
-    required: distinct(
-      constraints.map(({ required }) => required),
-      steps,
-    ),
+    required: distinct(constraints, "required", steps),
     additional: additional.length === 0 ? undefined : intersect(additional, steps),
   };
 }
@@ -260,31 +236,19 @@ function joinUntil(texts: readonly string[], separator: string): string {
   return joined;
 }
 
-/** A bound applies only if every variant has one. */
-function mergeBounds(
-  names: readonly Bound[],
-  variants: readonly TypeConstraints[],
-  choose: (x: number, y: number) => number,
-): Bounds {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const bounds = variants.map((variant) => variant.bounds?.[name]);
-      return bounds.every(isDefined) ? [[name, bounds.reduce((x, y) => choose(x, y))]] : [];
-    }),
-  );
-}
-
-function intersectBounds(
-  names: readonly Bound[],
-  constraints: readonly TypeConstraints[],
-  choose: (x: number, y: number) => number,
-): Bounds {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const bounds = constraints.flatMap((item) => item.bounds?.[name] ?? []);
-      return bounds.length === 0 ? [] : [[name, bounds.reduce((x, y) => choose(x, y))]];
-    }),
-  );
+/** A bound of a union applies only if every variant has one. */
+function combineBounds(constraints: readonly TypeConstraints[], operation: "union" | "intersection"): Bounds {
+  const isUnion = operation === "union";
+  const [chooseLower, chooseUpper] = isUnion ? [Math.min, Math.max] : [Math.max, Math.min];
+  const combine = (name: Bound, choose: (x: number, y: number) => number): [Bound, number][] => {
+    const bounds = constraints.flatMap(({ bounds: own }) => own?.[name] ?? []);
+    const applies = isUnion ? bounds.length === constraints.length : bounds.length > 0;
+    return applies ? [[name, bounds.reduce((x, y) => choose(x, y))]] : [];
+  };
+  return Object.fromEntries([
+    ...LOWER_BOUNDS.flatMap((name) => combine(name, chooseLower)),
+    ...UPPER_BOUNDS.flatMap((name) => combine(name, chooseUpper)),
+  ]);
 }
 
 function mergeProperties(
@@ -313,12 +277,7 @@ function mergeProperties(
 
 /** Describes which properties belong together after variants were merged. */
 function describeCombinations(variants: readonly TypeConstraints[], steps: StepBudget): string | undefined {
-  const always = new Set(
-    common(
-      variants.map(({ required }) => required),
-      steps,
-    ),
-  );
+  const always = new Set(common(variants, "required", steps));
   const alternatives = new Set<string>();
   for (const variant of variants) {
     const names = (variant.required ?? []).slice(0, MAX_COMBINED_NAMES).flatMap((name) => {
@@ -350,17 +309,20 @@ function toList<T>(value: T | undefined): readonly T[] {
   return value === undefined ? [] : [value];
 }
 
-/** Returns the texts that all lists have, in the order of the first one. */
-function common(lists: readonly (readonly string[] | undefined)[], steps: StepBudget): string[] {
-  steps.spend(lists.reduce((sum, texts) => sum + (texts?.length ?? 0), 0));
-  const [first = [], ...others] = lists;
-  const sets = others.map((texts) => new Set(texts));
-  return first.filter((text) => sets.every((texts) => texts.has(text)));
+type TextList = "texts" | "notes" | "required";
+
+/** Returns the texts that all constraints have, in the order of the first ones. */
+function common(constraints: readonly TypeConstraints[], list: TextList, steps: StepBudget): string[] {
+  steps.spend(constraints.reduce((sum, item) => sum + (item[list]?.length ?? 0), 0));
+  const [first, ...others] = constraints;
+  const sets = others.map((item) => new Set(item[list]));
+  return (first?.[list] ?? []).filter((text) => sets.every((texts) => texts.has(text)));
 }
 
-function distinct(lists: readonly (readonly string[] | undefined)[], steps: StepBudget): string[] {
-  steps.spend(lists.reduce((sum, texts) => sum + (texts?.length ?? 0), 0));
-  return [...new Set(lists.flatMap((texts) => texts ?? []))];
+function distinct(constraints: readonly TypeConstraints[], list: TextList, steps: StepBudget): string[] {
+  const texts = constraints.flatMap((item) => item[list] ?? []);
+  steps.spend(texts.length);
+  return [...new Set(texts)];
 }
 
 /** Equal objects may be written differently, so objects are always kept. */
