@@ -1,14 +1,10 @@
 import { SingleFlight } from "../async/single-flight.js";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider, OAuthTokens } from "../config/credential-options.js";
-import {
-  collectGrantSecrets,
-  collectHeaderSecrets,
-  tryDecodeURIComponent,
-} from "../config/collect-secrets.js";
+import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-secrets.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
-import { omitUndefined } from "../json/json.js";
+import { omitUndefined, tryDecodeURIComponent } from "../json/json.js";
 import { type Dpop, withDpop } from "./dpop.js";
 import { getErrorText, GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead } from "../net/http-request.js";

@@ -1,3 +1,4 @@
+import { tryDecodeURIComponent } from "../json/json.js";
 import { isAuthGrant, type ParsedGrant } from "./auth-grant.js";
 import { type TlsOptions, pemToString } from "./http-options.js";
 import type { DynamicAddress, ServerAddress } from "./server-config.js";
@@ -119,13 +120,4 @@ export function toBasicAuth({ username, password }: URL): string | undefined {
   return Buffer.from(`${tryDecodeURIComponent(username)}:${tryDecodeURIComponent(password)}`).toString(
     "base64",
   );
-}
-
-/** Returns text with invalid percent-encoding unchanged. */
-export function tryDecodeURIComponent(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,6 +1,6 @@
 import { formatPath } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
-import type { ValidationError, ValuePath } from "./evaluation.js";
+import { toSegments, type ValidationError } from "./evaluation.js";
 import { jsonTypeOf } from "./read-type-model.js";
 import type { SchemaValidator } from "./schema-validator.js";
 
@@ -110,10 +110,6 @@ function parseText(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function toSegments(path: ValuePath | undefined): (string | number)[] {
-  return path === undefined ? [] : [...toSegments(path.parent), path.key];
 }
 
 function applyCoercions(

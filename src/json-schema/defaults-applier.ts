@@ -1,4 +1,11 @@
-import { isPlainObject, type JsonObject, setOwnProperty, toArray, toObject } from "../json/json.js";
+import {
+  isPlainObject,
+  type JsonObject,
+  setOwnProperty,
+  toArray,
+  toObject,
+  walkObjects,
+} from "../json/json.js";
 import { jsonTypeOf, allowsType } from "./read-type-model.js";
 import { dereference } from "./resolve-ref.js";
 import { StepBudget } from "./step-budget.js";
@@ -14,11 +21,13 @@ const MAX_ADDED_VALUES = 200_000;
 export class DefaultsApplier {
   readonly #root: JsonObject;
   readonly #declared = new Map<JsonObject, DeclaredProperties>();
-  readonly #allowsNull = new Map<JsonObject, boolean>();
-  readonly #allowsEmptyString = new Map<JsonObject, boolean>();
+  readonly #allowsNull: (schema: unknown) => boolean;
+  readonly #allowsEmptyString: (schema: unknown) => boolean;
 
   constructor(schema: JsonObject) {
     this.#root = schema;
+    this.#allowsNull = createCheck(schema, "unless-excluded", allowsNull);
+    this.#allowsEmptyString = createCheck(schema, "if-stated", allowsEmptyString);
   }
 
   /**
@@ -69,60 +78,56 @@ export class DefaultsApplier {
     if (value !== null && value !== "") return false;
     const declared = schemas.get(name);
     if (declared === undefined || required.has(name)) return false;
-    const [allows, known] =
-      value === null ? [allowsNull, this.#allowsNull] : [allowsEmptyString, this.#allowsEmptyString];
-    return !declared.some((schema) => allows(schema, this.#root, 0, known));
+    return !declared.some(value === null ? this.#allowsNull : this.#allowsEmptyString);
   }
 }
 
 const MAX_UNION_DEPTH = 50;
 
-/** `known` has the results for schemas that were read; a schema that refers to itself is assumed to allow it. */
-function allowsNull(
-  schema: unknown,
-  root: JsonObject,
-  depth: number,
-  known: Map<JsonObject, boolean>,
-): boolean {
-  const resolved = dereference(schema, root);
-  if (!isPlainObject(resolved)) return resolved !== false;
-  if (depth > MAX_UNION_DEPTH) return true;
-  const earlier = known.get(resolved);
-  if (earlier !== undefined) return earlier;
-  known.set(resolved, true);
-  const allows = (subschema: unknown) => allowsNull(subschema, root, depth + 1, known);
-  const unions = [toArray(resolved["anyOf"]), toArray(resolved["oneOf"])];
-  const isAllowed =
-    allowsType(resolved, "null") &&
-    toArray(resolved["allOf"]).every(allows) &&
-    unions.every((branches) => branches.length === 0 || branches.some(allows));
-  known.set(resolved, isAllowed);
-  return isAllowed;
+/** Decides about a schema without references; `allows` decides about its subschemas. */
+type SchemaCheck = (schema: JsonObject, allows: (subschema: unknown) => boolean) => boolean;
+
+/**
+ * Returns a function that decides whether a schema allows a value. It decides once about each schema; `allowed` is
+ * what it assumes about one that refers to itself or says nothing.
+ */
+function createCheck(root: JsonObject, allowed: "unless-excluded" | "if-stated", check: SchemaCheck) {
+  const assumed = allowed === "unless-excluded";
+  const known = new Map<JsonObject, boolean>();
+  const decide = (schema: unknown, depth: number): boolean => {
+    const resolved = dereference(schema, root);
+    if (!isPlainObject(resolved)) return assumed && resolved !== false;
+    if (depth > MAX_UNION_DEPTH) return assumed;
+    const earlier = known.get(resolved);
+    if (earlier !== undefined) return earlier;
+    known.set(resolved, assumed);
+    const isAllowed = check(resolved, (subschema) => decide(subschema, depth + 1));
+    known.set(resolved, isAllowed);
+    return isAllowed;
+  };
+  return (schema: unknown) => decide(schema, 0);
 }
 
+const allowsNull: SchemaCheck = (schema, allows) => {
+  const unions = [toArray(schema["anyOf"]), toArray(schema["oneOf"])];
+  return (
+    allowsType(schema, "null") &&
+    toArray(schema["allOf"]).every(allows) &&
+    unions.every((branches) => branches.length === 0 || branches.some(allows))
+  );
+};
+
 /** Only if explicitly allowed: almost every string schema accepts an empty string without meaning it. */
-function allowsEmptyString(
-  schema: unknown,
-  root: JsonObject,
-  depth: number,
-  known: Map<JsonObject, boolean>,
-): boolean {
-  const resolved = dereference(schema, root);
-  if (!isPlainObject(resolved) || depth > MAX_UNION_DEPTH) return false;
-  const earlier = known.get(resolved);
-  if (earlier !== undefined) return earlier;
-  known.set(resolved, false);
-  const { const: constValue, default: defaultValue, minLength } = resolved;
-  const inner = [...toArray(resolved["anyOf"]), ...toArray(resolved["oneOf"]), ...toArray(resolved["allOf"])];
-  const isAllowed =
+const allowsEmptyString: SchemaCheck = (schema, allows) => {
+  const { const: constValue, default: defaultValue, minLength, enum: values, anyOf, oneOf, allOf } = schema;
+  return (
     constValue === "" ||
     defaultValue === "" ||
     minLength === 0 ||
-    toArray(resolved["enum"]).includes("") ||
-    inner.some((subschema) => allowsEmptyString(subschema, root, depth + 1, known));
-  known.set(resolved, isAllowed);
-  return isAllowed;
-}
+    toArray(values).includes("") ||
+    [anyOf, oneOf, allOf].flatMap(toArray).some(allows)
+  );
+};
 
 const MAX_SCHEMAS = 500;
 
@@ -174,14 +179,9 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
   };
 }
 
-function countValues(root: unknown): number {
-  const stack: unknown[] = [root];
-  let count = 0;
-  while (stack.length > 0) {
-    const value = stack.pop();
-    count += 1;
-    if (typeof value === "object" && value !== null)
-      for (const child of Object.values(value) as unknown[]) stack.push(child);
-  }
+function countValues(value: unknown): number {
+  let count = 1;
+  if (typeof value === "object" && value !== null)
+    for (const node of walkObjects(value)) count += Object.keys(node).length;
   return count;
 }

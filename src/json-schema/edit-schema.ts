@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject, walkObjects } from "../json/json.js";
 import { WILDCARD, type JsonPath } from "../json/json-path.js";
 import { resolveRef, toFragment } from "./resolve-ref.js";
 import { safeClone } from "../json/safe-clone.js";
@@ -207,7 +207,9 @@ export function inlineRootRefs(schema: JsonObject): JsonObject {
   const names = new Map<string, string>();
   const added: JsonObject = {};
   const createName = createNames(definitions);
-  for (const node of findReferences(copy)) {
+  // The copy is not shared, so it can be changed in place.
+  for (const node of walkObjects(copy)) {
+    if (!isReference(node)) continue;
     const fragment = toFragment(node["$ref"], copy);
     if (fragment === undefined || /^#\/(?:\$defs|definitions)\//.test(fragment)) continue;
     const target =
@@ -216,24 +218,9 @@ export function inlineRootRefs(schema: JsonObject): JsonObject {
     const name = names.get(fragment) ?? createName();
     names.set(fragment, name);
     added[name] = target;
-    // The copy is not shared, so it can be changed in place.
     node["$ref"] = `#/${definitionsKey}/${name}`;
   }
   return names.size === 0 ? copy : { ...copy, [definitionsKey]: { ...definitions, ...added } };
-}
-
-/** Finds every object with a reference. Not recursive, so that nesting cannot overflow the stack. */
-function findReferences(schema: JsonObject): (JsonObject & { $ref: string })[] {
-  const seen = new Set<unknown>();
-  const references: (JsonObject & { $ref: string })[] = [];
-  const stack: unknown[] = [schema];
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (typeof node !== "object" || node === null || seen.has(node)) continue;
-    seen.add(node);
-    if (isReference(node)) references.push(node);
-    for (const child of Object.values(node)) if (typeof child === "object") stack.push(child);
-  }
-  return references;
 }
 
 function isReference(node: object): node is JsonObject & { $ref: string } {

@@ -8,6 +8,13 @@ export interface ValuePath {
   readonly key: string | number;
 }
 
+/** Returns the keys that lead to a value. */
+export function toSegments(path: ValuePath | undefined): (string | number)[] {
+  const segments: (string | number)[] = [];
+  for (let current = path; current !== undefined; current = current.parent) segments.push(current.key);
+  return segments.toReversed();
+}
+
 /** A keyword that rejects a value. A `false` schema has the keyword `false`. */
 export interface ValidationError {
   readonly keyword: string;

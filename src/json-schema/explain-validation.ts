@@ -1,7 +1,7 @@
 import { formatPath, truncateJson } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
 import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
-import type { ValidationError, ValuePath } from "./evaluation.js";
+import { toSegments, type ValidationError, type ValuePath } from "./evaluation.js";
 import { countCharacters } from "./keyword-checks.js";
 import { followTargets, type SanitizedSchema } from "./sanitize-schema.js";
 
@@ -32,7 +32,7 @@ export function explainValidation(
 
 /** `"oneOf" at filter.value`: without the value, for a log. */
 export function describeConstraint({ keyword, path }: ValidationError): string {
-  const location = formatPath(toSegments(path));
+  const location = formatPath(toReadableSegments(path));
   const name = keyword === "false" ? "not allowed" : JSON.stringify(keyword);
   return location === "" ? name : `${name} at ${location}`;
 }
@@ -47,7 +47,7 @@ function explainErrors(
 }
 
 function explainError({ keyword, schema, value, path }: ValidationError): ArgumentIssue[] {
-  const segments = toSegments(path);
+  const segments = toReadableSegments(path);
   if (REQUIRING_KEYWORDS.has(keyword))
     return findMissing(keyword, schema, value, MAX_EXPLAINED_ERRORS).map(({ name, message }) => ({
       path: formatPath([...segments, stripHiddenCharacters(name)]),
@@ -63,7 +63,7 @@ const REQUIRING_KEYWORDS: ReadonlySet<string> = new Set(["required", "dependentR
 /** Explains the branch that was most likely intended; without one, describes all branches. */
 function explainUnion(error: ValidationError, targets: SanitizedSchema["targets"]): ArgumentIssue[] {
   const { keyword, schema, value, branches } = error;
-  const path = formatPath(toSegments(error.path));
+  const path = formatPath(toReadableSegments(error.path));
   const describe = () => describeAlternatives(toArray(schema[keyword]), targets);
   if (branches.some((errors) => errors.length === 0)) {
     const message = `matches more than one alternative; exactly one must match: ${describe()}`;
@@ -96,11 +96,8 @@ function hasTypeMismatch(errors: readonly ValidationError[], path: ValuePath | u
   });
 }
 
-function toSegments(path: ValuePath | undefined): (string | number)[] {
-  const segments: (string | number)[] = [];
-  for (let current = path; current !== undefined; current = current.parent)
-    segments.push(typeof current.key === "number" ? current.key : stripHiddenCharacters(current.key));
-  return segments.toReversed();
+function toReadableSegments(path: ValuePath | undefined): (string | number)[] {
+  return toSegments(path).map((key) => (typeof key === "number" ? key : stripHiddenCharacters(key)));
 }
 
 /** Describes what was expected and received, so that a model can correct it. */
@@ -131,16 +128,12 @@ const DESCRIPTIONS: Readonly<Record<string, (schema: JsonObject, value: unknown)
   exclusiveMaximum: ({ exclusiveMaximum }, value) => describeBound("less than", exclusiveMaximum, value),
   multipleOf: ({ multipleOf }, value) => describeBound("a multiple of", multipleOf, value),
   pattern: ({ pattern }, value) => describeBound("a string that matches", pattern, value),
-  minLength: ({ minLength }, value) =>
-    `expected at least ${String(minLength)} characters, got ${sizeOf(value)}`,
-  maxLength: ({ maxLength }, value) =>
-    `expected at most ${String(maxLength)} characters, got ${sizeOf(value)}`,
-  minItems: ({ minItems }, value) => `expected at least ${String(minItems)} items, got ${sizeOf(value)}`,
-  maxItems: ({ maxItems }, value) => `expected at most ${String(maxItems)} items, got ${sizeOf(value)}`,
-  minProperties: ({ minProperties }, value) =>
-    `expected at least ${String(minProperties)} properties, got ${sizeOf(value)}`,
-  maxProperties: ({ maxProperties }, value) =>
-    `expected at most ${String(maxProperties)} properties, got ${sizeOf(value)}`,
+  minLength: ({ minLength }, value) => describeSize("at least", minLength, "characters", value),
+  maxLength: ({ maxLength }, value) => describeSize("at most", maxLength, "characters", value),
+  minItems: ({ minItems }, value) => describeSize("at least", minItems, "items", value),
+  maxItems: ({ maxItems }, value) => describeSize("at most", maxItems, "items", value),
+  minProperties: ({ minProperties }, value) => describeSize("at least", minProperties, "properties", value),
+  maxProperties: ({ maxProperties }, value) => describeSize("at most", maxProperties, "properties", value),
   uniqueItems: () => "has duplicate items",
 };
 
@@ -148,10 +141,12 @@ function describeBound(limit: string, bound: unknown, value: unknown): string {
   return `expected ${limit} ${String(bound)}, got ${truncateJson(value)}`;
 }
 
-function sizeOf(value: unknown): string {
-  if (typeof value === "string") return String(countCharacters(value));
-  if (typeof value !== "object" || value === null) return describeActualType(value);
-  return String(Object.keys(value).length);
+function describeSize(limit: string, bound: unknown, unit: string, value: unknown): string {
+  return `expected ${limit} ${String(bound)} ${unit}, got ${sizeOf(value)}`;
+}
+
+function sizeOf(value: unknown): number {
+  return typeof value === "string" ? countCharacters(value) : Object.keys(Object(value)).length;
 }
 
 /** Returns up to `max` missing properties of the value that the schema requires, always or with another property. */

@@ -22,9 +22,9 @@ import {
   compileUnevaluatedProperties,
 } from "./object-keywords.js";
 import { toCanonicalJson } from "./schema-hash.js";
+import { textSteps } from "./step-budget.js";
 
 /** The work of a step that does not evaluate a schema. */
-const CHARACTERS_PER_STEP = 64;
 const DIVISION_STEPS = 20;
 
 type Comparison = (value: number, limit: number) => boolean;
@@ -208,7 +208,7 @@ function itemCount(value: unknown): number | undefined {
 
 function characterCount(value: unknown, { steps }: Evaluation): number | undefined {
   if (typeof value !== "string") return undefined;
-  steps.spend(Math.trunc(value.length / CHARACTERS_PER_STEP));
+  steps.spend(textSteps(value));
   return countCharacters(value);
 }
 

@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, tryDecodeURIComponent, walkObjects } from "../json/json.js";
 
 /** Longer chains of references are circular. */
 const MAX_HOPS = 20;
@@ -73,24 +73,12 @@ function unescapeSegment(segment: string): string {
   return decoded.includes("~") ? decoded.replaceAll("~1", "/").replaceAll("~0", "~") : decoded;
 }
 
-function tryDecodeURIComponent(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
 /** Maps every `$anchor` to its schema. */
 function collectAnchors(root: JsonObject): ReadonlyMap<string, object> {
   const anchors = new Map<string, object>();
-  const seen = new Set<object>([root]);
-  // `seen` grows during the iteration.
-  for (const node of seen) {
+  for (const node of walkObjects(root)) {
     const anchor: unknown = Reflect.get(node, "$anchor");
     if (typeof anchor === "string" && node !== root) anchors.set(anchor, node);
-    for (const child of Object.values(node) as unknown[])
-      if (typeof child === "object" && child !== null) seen.add(child);
   }
   return anchors;
 }

@@ -75,7 +75,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** References that depend on the evaluation path, and identifiers that change the base of other references. */
-const DYNAMIC_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicRef", "$recursiveRef"]);
+export const DYNAMIC_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicRef", "$recursiveRef"]);
 const IDENTITY_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicAnchor", "$id", "$recursiveAnchor", "id"]);
 
 const TYPES: ReadonlySet<unknown> = new Set([...JSON_TYPES, "integer"]);
@@ -395,7 +395,7 @@ export function followTargets(schema: unknown, targets: SanitizedSchema["targets
   return current;
 }
 
-function isSchema(value: unknown): value is JsonObject | boolean {
+export function isSchema(value: unknown): value is JsonObject | boolean {
   return typeof value === "boolean" || isPlainObject(value);
 }
 

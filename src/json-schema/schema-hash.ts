@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isPlainObject } from "../json/json.js";
-import type { StepBudget } from "./step-budget.js";
+import { type StepBudget, textSteps } from "./step-budget.js";
 
 const HASH_LENGTH = 12;
 
@@ -13,8 +13,6 @@ export function schemaHash(value: unknown): string {
 export function fullHash(value: unknown): string {
   return createHash("sha256").update(toCanonicalJson(value)).digest("hex");
 }
-
-const CHARACTERS_PER_STEP = 64;
 
 /**
  * Returns JSON that does not depend on key order. Not recursive, because a server's schema may be nested deeper than
@@ -43,7 +41,7 @@ export function toCanonicalJson(root: unknown, steps?: StepBudget): string {
       stack.push("{");
     } else {
       const json = JSON.stringify(next.value) ?? "null";
-      steps?.spend(1 + Math.trunc(json.length / CHARACTERS_PER_STEP));
+      steps?.spend(1 + textSteps(json));
       text += json;
     }
   }

@@ -1,17 +1,16 @@
 import { formatPath, truncateJson } from "../json/describe-value.js";
 import { type JsonObject, toArray, toObject } from "../json/json.js";
-import type { ValidationError, ValuePath } from "./evaluation.js";
+import { toSegments, type ValidationError, type ValuePath } from "./evaluation.js";
 import { findMissing } from "./explain-validation.js";
 import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS } from "./read-type-model.js";
 import { sanitizeSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
-import { StepBudget, StepLimitError } from "./step-budget.js";
+import { StepBudget, StepLimitError, textSteps } from "./step-budget.js";
 
 /** The steps to decide what is readable, about 10 ms: the validation itself may have used most of what a call may take. */
 const MAX_STEPS = 100_000;
 const STEPS_PER_ERROR = 10;
-const CHARACTERS_PER_STEP = 64;
 const VALUES_PER_STEP = 8;
 
 /** Keywords for the items after a tuple. */
@@ -166,7 +165,7 @@ export class ShownSchema {
   #isNoted({ keyword, schema, path }: ValidationError): boolean {
     const { text, isExact } = this.#find(path);
     if (text === "") return false;
-    this.#steps.spend(STEPS_PER_ERROR + Math.trunc(text.length / CHARACTERS_PER_STEP));
+    this.#steps.spend(STEPS_PER_ERROR + textSteps(text));
     if (!isExact) return this.#isNotedAbove(text, keyword, schema);
     const label = (NOTE_LABELS as Readonly<Record<string, string>>)[keyword];
     if (label !== undefined) return text.includes(label);
@@ -183,7 +182,7 @@ export class ShownSchema {
   #isNotedAbove(text: string, keyword: string, schema: JsonObject): boolean {
     if (keyword === "const" || keyword === "enum")
       return valuesOf(schema, keyword).some((value) => {
-        this.#steps.spend(STEPS_PER_ERROR + Math.trunc(text.length / CHARACTERS_PER_STEP));
+        this.#steps.spend(STEPS_PER_ERROR + textSteps(text));
         return text.includes(truncateJson(value));
       });
     const types = keyword === "type" ? [schema["type"]].flat() : [];
@@ -203,7 +202,7 @@ export class ShownSchema {
   /** Whether a text has a name or number, not only as a part of another. */
   #mentions(text: string, word: string): boolean {
     if (word === "") return false;
-    this.#steps.spend(1 + Math.trunc(text.length / CHARACTERS_PER_STEP));
+    this.#steps.spend(1 + textSteps(text));
     for (let index = text.indexOf(word); index !== -1; index = text.indexOf(word, index + 1)) {
       this.#steps.spend(1);
       if (!isWordCharacter(text[index - 1]) && !isWordCharacter(text[index + word.length])) return true;
@@ -240,7 +239,7 @@ export class ShownSchema {
     }
     const texts = nodes.flatMap(({ description }) => (typeof description === "string" ? description : []));
     const text = texts.join("\n");
-    this.#steps.spend(1 + Math.trunc(text.length / CHARACTERS_PER_STEP));
+    this.#steps.spend(1 + textSteps(text));
     return { nodes, text, isExact, isRepeated };
   }
 
@@ -251,13 +250,6 @@ export class ShownSchema {
     const found = segments === undefined ? undefined : this.#findAt(segments);
     return found?.isExact === true ? found.nodes : [];
   }
-}
-
-/** Returns the keys that lead to a value. */
-function toSegments(path: ValuePath | undefined): (string | number)[] {
-  const segments: (string | number)[] = [];
-  for (let current = path; current !== undefined; current = current.parent) segments.push(current.key);
-  return segments.toReversed();
 }
 
 function toVariants(schema: unknown): readonly JsonObject[] {

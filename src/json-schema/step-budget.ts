@@ -65,3 +65,10 @@ export function countEntries(schema: JsonObject): number {
   }
   return count;
 }
+
+const CHARACTERS_PER_STEP = 64;
+
+/** The steps that it takes to read a text. */
+export function textSteps(text: string): number {
+  return Math.trunc(text.length / CHARACTERS_PER_STEP);
+}

@@ -147,3 +147,23 @@ export function tryParseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** Decodes a part of a URI; returns it as it is if it is not encoded correctly. */
+export function tryDecodeURIComponent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Yields an object and all objects and arrays in it, each once. Not recursive, so that nesting cannot overflow the stack. */
+export function* walkObjects(root: object): Generator<object> {
+  const seen = new Set<object>([root]);
+  // `seen` grows during the iteration.
+  for (const node of seen) {
+    yield node;
+    for (const child of Object.values(node) as unknown[])
+      if (typeof child === "object" && child !== null) seen.add(child);
+  }
+}

@@ -4,7 +4,7 @@ import { toPortableSchema } from "../../json-schema/portable-schema.js";
 import { createFinding, type Finding, type FindingCode } from "../report/finding.js";
 import type { SelectedServer } from "../servers/selected-server.js";
 import { escapeExcerpt } from "../text-format.js";
-import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
+import { type JsonObject, toObject, walkObjects } from "../../json/json.js";
 import { addDescriptionRest, resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
 import { type NamedTool, toToolName } from "../../tools/tool-names.js";
 import type { TokenCosts } from "../../tool-search/estimate-tokens.js";
@@ -86,24 +86,14 @@ function findHiddenCharacters({ name, title, description, inputSchema }: McpTool
   return kinds.length === 0 ? "control characters" : kinds.join(", ");
 }
 
-function collectStrings(schema: unknown): string[] {
+function collectStrings(schema: object): string[] {
   const strings: string[] = [];
-  for (const value of walkSchema(schema)) {
-    if (typeof value === "string") strings.push(value);
-    else if (isPlainObject(value)) strings.push(...Object.keys(value));
+  for (const node of walkObjects(schema)) {
+    if (!Array.isArray(node)) strings.push(...Object.keys(node));
+    for (const value of Object.values(node) as unknown[]) if (typeof value === "string") strings.push(value);
     if (strings.length >= MAX_STRINGS) break;
   }
   return strings;
-}
-
-/** Yields all values of a schema. Iterative, since the depth is controlled by the server. */
-function* walkSchema(schema: unknown): Generator {
-  const queue: unknown[] = [schema];
-  while (queue.length > 0) {
-    const value = queue.pop();
-    yield value;
-    if (Array.isArray(value) || isPlainObject(value)) queue.push(...Object.values(value));
-  }
 }
 
 const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "enum", "const"] as const;
@@ -122,7 +112,7 @@ function findProviderIssues(schema: JsonObject): string[] {
 }
 
 function hasReference(schema: JsonObject): boolean {
-  for (const value of walkSchema(schema)) if (typeof toObject(value)["$ref"] === "string") return true;
+  for (const node of walkObjects(schema)) if (typeof Reflect.get(node, "$ref") === "string") return true;
   return false;
 }
 

@@ -1,16 +1,25 @@
-import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../../json/json.js";
+import {
+  isPlainObject,
+  isStringArray,
+  type JsonObject,
+  toArray,
+  toObject,
+  walkObjects,
+} from "../../json/json.js";
 import { resolveRef, toFragment } from "../resolve-ref.js";
 import {
   ASSERTIONS,
   type Draft,
   draftOf,
+  DYNAMIC_KEYWORDS,
   getInPlaceNodes,
+  isSchema,
   SCHEMA_ARRAY_KEYWORDS,
   SCHEMA_KEYWORDS,
   SCHEMA_MAP_KEYWORDS,
 } from "../sanitize-schema.js";
 import { toCanonicalJson } from "../schema-hash.js";
-import { countEntries, type StepBudget } from "../step-budget.js";
+import { countEntries, type StepBudget, textSteps } from "../step-budget.js";
 
 /** The JSON types, where `number` stands for numbers that are not integers. */
 const TYPES: readonly string[] = ["string", "integer", "number", "boolean", "null", "array", "object"];
@@ -22,14 +31,11 @@ const NOTHING: JsonObject = Object.freeze({ enum: [] });
 /** Accepts the values of one type. */
 export const TYPE_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(TYPES.map((type) => [type, { type }]));
 
-const CHARACTERS_PER_STEP = 64;
 /** A pointer is parsed and followed each time. */
 const STEPS_PER_REFERENCE = 5;
 const ALIAS_KEYWORDS: ReadonlySet<string> = new Set(["$ref", "title", "description", "default", "examples"]);
 /** How deep the property may be that tells two objects apart. */
 const MAX_DISCRIMINATOR_DEPTH = 3;
-/** What these mean depends on the evaluation. */
-const DYNAMIC_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicRef", "$recursiveRef"]);
 
 /** A bound of a number. */
 export interface NumberBound {
@@ -74,7 +80,7 @@ export class SchemaDocument {
     if (typeof reference !== "string" || this.#hasEmbeddedResources) return undefined;
     this.#steps.spend(STEPS_PER_REFERENCE);
     const target = resolveRef(reference, this.#root);
-    return isPlainObject(target) || typeof target === "boolean" ? target : undefined;
+    return isSchema(target) ? target : undefined;
   }
 
   get #hasEmbeddedResources(): boolean {
@@ -94,7 +100,7 @@ export class SchemaDocument {
 
   isWellFormed(keyword: string, value: unknown): boolean {
     if (Object.hasOwn(ASSERTIONS, keyword)) return ASSERTIONS[keyword]?.(value, this.draft) === true;
-    if (SCHEMA_KEYWORDS.has(keyword) && (isPlainObject(value) || typeof value === "boolean")) return true;
+    if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) return true;
     if (SCHEMA_ARRAY_KEYWORDS.has(keyword) && Array.isArray(value)) return value.length > 0;
     if (SCHEMA_MAP_KEYWORDS.has(keyword)) return isPlainObject(value);
     return !SCHEMA_KEYWORDS.has(keyword) && !SCHEMA_ARRAY_KEYWORDS.has(keyword);
@@ -265,13 +271,9 @@ function typeOfValue(value: unknown): string {
 
 /** A nested `$id` changes what the references below it mean. */
 function hasEmbeddedResources(root: JsonObject): boolean {
-  const seen = new Set<object>([root]);
-  // `seen` grows during the iteration.
-  for (const node of seen) {
+  for (const node of walkObjects(root)) {
     const isResource = ["$id", "id"].some((keyword) => typeof Reflect.get(node, keyword) === "string");
     if (isResource && node !== root) return true;
-    for (const child of Object.values(node) as unknown[])
-      if (typeof child === "object" && child !== null) seen.add(child);
   }
   return false;
 }
@@ -337,22 +339,22 @@ export class SchemaEquality {
   }
 
   #isSamePrimitive({ before, now }: ComparedPair): boolean {
-    this.#steps.spend(typeof before === "string" ? Math.trunc(before.length / CHARACTERS_PER_STEP) : 0);
+    this.#steps.spend(typeof before === "string" ? textSteps(before) : 0);
     return before === now;
   }
 
   /** Adds what two objects consist of; returns `false` if they differ. */
   #addChildren({ before, now, kind }: ObjectPair, queue: ComparedPair[]): boolean {
     if (Array.isArray(before) !== Array.isArray(now)) return false;
-    const isSchema = kind === "schema" && !Array.isArray(before);
-    if (isSchema && !this.#addTargets(before as JsonObject, now as JsonObject, queue)) return false;
-    const isCompared = (key: string) => !isSchema || (key !== "$ref" && !this.#isIgnored(key));
+    const isSchemaPair = kind === "schema" && !Array.isArray(before);
+    if (isSchemaPair && !this.#addTargets(before as JsonObject, now as JsonObject, queue)) return false;
+    const isCompared = (key: string) => !isSchemaPair || (key !== "$ref" && !this.#isIgnored(key));
     const [oldKeys, newKeys] = [Object.keys(before).filter(isCompared), Object.keys(now).filter(isCompared)];
     this.#steps.spend(1 + oldKeys.length);
     if (oldKeys.length !== newKeys.length) return false;
     return oldKeys.every((key) => {
-      if (!Object.hasOwn(now, key) || (isSchema && DYNAMIC_KEYWORDS.has(key))) return false;
-      const childKind = isSchema
+      if (!Object.hasOwn(now, key) || (isSchemaPair && DYNAMIC_KEYWORDS.has(key))) return false;
+      const childKind = isSchemaPair
         ? getKind(key, Reflect.get(before, key))
         : kind === "data"
           ? "data"

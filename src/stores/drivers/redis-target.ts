@@ -1,7 +1,7 @@
-import { tryDecodeURIComponent } from "../../config/collect-secrets.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { configError, McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { describeValue } from "../../json/describe-value.js";
+import { tryDecodeURIComponent } from "../../json/json.js";
 import {
   LazyConnection,
   type ManagedRedisClient,

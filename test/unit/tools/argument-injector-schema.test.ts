@@ -105,8 +105,8 @@ describe("a sensitive argument in the model's schema", () => {
   it("keeps a schema that others refer to", () => {
     const schema = object({ a: text, b: { $ref: "#/properties/a" }, c: { $ref: "#/properties/b" } });
     expect(modelSchema({ "$.a": secret }, schema)).toEqual({
-      ...object({ b: { $ref: "#/$defs/shared_2" }, c: { $ref: "#/$defs/shared_1" } }),
-      $defs: { shared_1: { $ref: "#/$defs/shared_2" }, shared_2: text },
+      ...object({ b: { $ref: "#/$defs/shared_1" }, c: { $ref: "#/$defs/shared_2" } }),
+      $defs: { shared_2: { $ref: "#/$defs/shared_1" }, shared_1: text },
     });
   });
 
