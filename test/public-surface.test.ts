@@ -238,6 +238,7 @@ describe("the public surface has", () => {
       "complete",
       "ensureSession",
       "finishAuth",
+      "followLogins",
       "followTools",
       "getBreaker",
       "getInstructions",
@@ -271,6 +272,7 @@ describe("the public surface has", () => {
       "subscribeResource",
       "toolPolicy",
       "tryCallTool",
+      "tryToConnect",
       "unsubscribeResource",
       "waitForTask",
     ]);

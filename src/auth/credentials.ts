@@ -45,6 +45,9 @@ interface AuthChallenge {
   readonly reason: ChallengeReason;
 }
 
+/** The credentials of the requests of one session. */
+export type RequestCredentials = Pick<Credentials, "getAuth" | "onResponseHeaders" | "renewAfter">;
+
 /**
  * The credentials of one identity. They are read for every request, so that a changed token takes effect at
  * once.
@@ -136,6 +139,19 @@ export class Credentials {
     return isRenewed ? this.getAuth(context) : undefined;
   }
 
+  /** The same credentials for attempts in the background: a rejection never starts a login. */
+  withoutLogin(): RequestCredentials {
+    return {
+      getAuth: (context) => this.getAuth(context),
+      onResponseHeaders: (headers) => this.onResponseHeaders(headers),
+      renewAfter: async (used, challenge, context) => {
+        const needsNonce = challenge.reason === "dpop" && used.createDpopProof !== undefined;
+        const isFinal = mayStartLogin(used.source) && !needsNonce;
+        return isFinal ? undefined : this.renewAfter(used, challenge, context);
+      },
+    };
+  }
+
   /** Completes a login with the response of the authorization server. */
   async finishLogin(response: AuthorizationResponse): Promise<void> {
     const { server } = this.#deps;
@@ -213,6 +229,11 @@ export class Credentials {
     }
     return token;
   }
+}
+
+/** A grant, and a provider without a redirect URL, obtain tokens without the user. */
+function mayStartLogin(source: TokenSource | undefined): boolean {
+  return source !== undefined && !(source instanceof GrantTokenSource) && source.redirectUrl !== undefined;
 }
 
 /** The context before any caller is known. */

@@ -100,6 +100,8 @@ export class ClientLifecycle {
   #previousEpoch: ClientEpoch | undefined;
   /** Whether a session of this identity listens for changes of the server's tools, without a listener. */
   followsTools: (identity: string) => boolean = () => false;
+  /** Called with the identity of a completed login. */
+  onLogin: (identity: string) => void = () => undefined;
   /** Restored on every new session. */
   readonly sessionState = new SessionState();
   /** The protocol era of the server, as detected or hinted. */

@@ -153,6 +153,24 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
+   * Calls the listener with the identity of each login that `finishAuth` completes.
+   * @internal
+   */
+  followLogins(onLogin: (identity: string) => void): void {
+    this.#lifecycle.onLogin = onLogin;
+  }
+
+  /**
+   * Resolves if the server can be reached with the credentials of requests without a caller. Never starts a login.
+   * @internal
+   */
+  async tryToConnect(options: { readonly listsTools: boolean }): Promise<void> {
+    await this.#runner.withSlot({}, (slot, cancellation, connection) =>
+      connection.tryToOpen(slot, { ...options, cancellation }),
+    );
+  }
+
+  /**
    * Removes known secrets from a message about this server, and truncates it.
    * @internal
    */
@@ -283,9 +301,10 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `unauthorized` if the login failed, `invalid-config` without a code or `auth`.
    */
   async finishAuth(login: string | URLSearchParams, options: RequestOptions = {}): Promise<void> {
-    await this.#runner.withSlot(options, ({ credentials }, cancellation) =>
-      cancellation.race(finishLogin(this.name, credentials, login)),
-    );
+    await this.#runner.withSlot(options, async ({ identity, credentials }, cancellation) => {
+      await cancellation.race(finishLogin(this.name, credentials, login));
+      this.#lifecycle.onLogin(identity);
+    });
   }
 
   /**

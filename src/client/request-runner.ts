@@ -8,6 +8,7 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
+import type { Connection } from "../session/connection.js";
 import type { SessionSlot } from "../session/session-pool.js";
 import type { Progress } from "../transports/transport.js";
 import {
@@ -140,7 +141,7 @@ export class RequestRunner {
   /** Connects and runs `work` with the session slot of an identity, within the total timeout. */
   async withSlot(
     options: RequestOptions,
-    work: (slot: SessionSlot, cancellation: CancelScope) => Promise<void>,
+    work: (slot: SessionSlot, cancellation: CancelScope, connection: Connection) => Promise<void>,
   ): Promise<void> {
     const { server, clock, lifecycle } = this.#deps;
     assertRequestOptions(server, options);
@@ -155,8 +156,8 @@ export class RequestRunner {
       cancellation.throwIfCancelled();
       const { identity, context } = this.#resolveIdentity(options, {});
       await withDeadline({ ms, clock, cancellation, createError }, async (limited) => {
-        const { pool } = await limited.race(Promise.resolve(connect()));
-        await pool.withSlot(identity, context, (slot) => work(slot, limited));
+        const connection = await limited.race(Promise.resolve(connect()));
+        await connection.pool.withSlot(identity, context, (slot) => work(slot, limited, connection));
       });
     } finally {
       release();

@@ -157,12 +157,16 @@ export class ManagedServer implements ToolCaller {
       clock: settings.clock,
       settings: settings.reconnection,
       isRemote: !LOCAL_TRANSPORTS.has(config.address.kind),
-      reconnect: () => this.client.ensureSession(),
+      reconnect: () => this.#reconnect(),
       onExhausted: (error) => this.#setState("failed", toRuntimeError(error)),
     });
     if (settings.live && this.listsTools)
       this.client.followTools((identity) => identity === this.#getSharedIdentity());
     this.client.on("sessionOpened", () => this.#onOpened());
+    this.client.followLogins((identity) => {
+      if (this.hasFailed && identity === this.#getSharedIdentity())
+        void this.connect().catch(() => undefined);
+    });
     this.client.on("connectionLost", ({ identity }) => {
       if (this.#state === "connected" && identity === this.#getSharedIdentity()) this.#onLost();
     });
@@ -297,7 +301,7 @@ export class ManagedServer implements ToolCaller {
     }).then(() => this.#attemptConnect(epoch));
     // Set before the event is emitted: a listener may call `connect()` or `disconnect()`.
     this.#connecting = connecting;
-    this.#reconnectSchedule.stop();
+    this.#reconnectSchedule.pause();
     this.#setState("connecting", undefined);
     begin?.();
     return connecting;
@@ -317,6 +321,7 @@ export class ManagedServer implements ToolCaller {
       await this.client.ensureSession();
       this.#assertCurrent(epoch);
       this.#connecting = undefined;
+      this.#reconnectSchedule.stop();
       this.#setState("connected", undefined);
     } catch (error) {
       const attempts = this.client.metrics().handshakes.failures - failuresBefore;
@@ -324,6 +329,7 @@ export class ManagedServer implements ToolCaller {
       if (epoch === this.#epoch) {
         this.#connecting = undefined;
         this.#setState("failed", failure);
+        this.#retryAfter(failure);
       }
       throw failure;
     }
@@ -344,11 +350,36 @@ export class ManagedServer implements ToolCaller {
     this.#reconnectSchedule.stop();
     this.#setState("connected", undefined);
     if (!this.listsTools) return;
+    const epoch = this.#epoch;
     this.catalog.list().then(
       (tools) => this.#updateTools(tools),
       // The client and the catalog have already reported the failure.
-      () => undefined,
+      (error: unknown) => {
+        if (epoch === this.#epoch && this.#latestTools === undefined) this.#retryAfter(toRuntimeError(error));
+      },
     );
+  }
+
+  /** Tries again in the background, without a call. Nothing changes an invalid definition. */
+  #retryAfter(error: McpRuntimeError): void {
+    if (!this.isLazy && error.kind !== "invalid-config") this.#reconnectSchedule.continueAfter(error);
+  }
+
+  /** One attempt in the background: after a failure, it connects once the server accepts the credentials there are. */
+  async #reconnect(): Promise<void> {
+    if (this.#state === "reconnecting") return this.client.ensureSession();
+    const epoch = this.#epoch;
+    try {
+      await this.client.tryToConnect({ listsTools: this.listsTools });
+    } catch (error) {
+      const failure = toRuntimeError(error);
+      const isOther = this.hasFailed && failure.kind !== this.#error?.kind;
+      if (epoch === this.#epoch && isOther) this.#setState("failed", failure);
+      throw failure;
+    }
+    if (epoch !== this.#epoch) return;
+    if (this.#state !== "connected") await this.connect();
+    else if (this.listsTools) this.#updateTools(await this.catalog.list());
   }
 
   #onLost(): void {

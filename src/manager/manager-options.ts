@@ -30,7 +30,8 @@ export const MANAGER_DEFAULTS = {
 
 const RECONNECTION_FIELDS = {
   /**
-   * The delay before each attempt to restore a lost connection; the last one is used for all further attempts.
+   * The delay before each attempt to restore a lost connection; the last one is used for all further attempts. After
+   * rejected credentials, delays of less than 15 s are skipped.
    * @default [500, 1_000, 2_000, 4_000, 15_000, 30_000, 60_000, 120_000, 240_000, 300_000]
    */
   delaysMs: option.opaque<readonly number[]>("a non-empty array of milliseconds", isDelays),
@@ -48,7 +49,10 @@ const RECONNECTION_FIELDS = {
   lossWindowMs: option.milliseconds,
 };
 
-/** When a lost connection is restored without a call. Streamable HTTP connects with the next call instead. */
+/**
+ * When a lost connection is restored without a call, and a remote server tried again that could not be connected. A lost
+ * session over Streamable HTTP is opened by the next call instead.
+ */
 export interface ReconnectionOptions extends OptionsOf<typeof RECONNECTION_FIELDS> {}
 
 /** Resolved `ReconnectionOptions`. */
@@ -85,7 +89,10 @@ export const LIFECYCLE_FIELDS = {
    * @default true
    */
   live: option.boolean,
-  /** When a lost connection is restored. With `false`, the next call does that. */
+  /**
+   * When a lost connection is restored, and a remote server tried again that could not be connected. With `false`, the
+   * next call does that.
+   */
   reconnection: optionsSchema<ReconnectionOptions>(RECONNECTION_FIELDS).or(option.oneOf(false)),
   /**
    * Decides where requests may go that you did not configure, for all servers. A server may have an `allowAddress` of

@@ -157,7 +157,8 @@ export class McpServerManager implements AsyncDisposable {
     return this.#connect(signal, async (server) => {
       const { state } = server;
       const isOpen = state === "connected" || state === "reconnecting";
-      const mustReconnect = state === "failed" || (isOpen && !failedOnly);
+      // An attempt in the background may be running, which is "connecting".
+      const mustReconnect = server.hasFailed || (isOpen && !failedOnly);
       if (isOpen && mustReconnect) await reset(server);
       return mustReconnect;
     });

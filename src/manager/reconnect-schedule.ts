@@ -1,4 +1,5 @@
 import type { Clock } from "../async/clock.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ReconnectionSettings } from "./manager-options.js";
 
 interface ReconnectScheduleOptions {
@@ -13,7 +14,7 @@ interface ReconnectScheduleOptions {
   readonly onExhausted: (error: unknown) => void;
 }
 
-/** Reconnects with increasing delays, and stops for a connection that is lost repeatedly. */
+/** Connects again with increasing delays, and stops for a connection that is lost repeatedly. */
 export class ReconnectSchedule {
   readonly #options: ReconnectScheduleOptions;
   #lostAt: readonly number[] = [];
@@ -41,30 +42,59 @@ export class ReconnectSchedule {
     return this.#lostAt.length <= settings.maxLosses && this.#scheduleAttempt(settings);
   }
 
-  /** Cancels further attempts. */
-  stop(): void {
+  /**
+   * Continues after a failed attempt to connect a remote server. Unlike after a loss, that does not keep the process
+   * alive, and rejected credentials are tried less often.
+   */
+  continueAfter(error: McpRuntimeError): void {
+    const { settings, isRemote } = this.#options;
+    this.pause();
+    if (settings !== undefined && isRemote) this.#scheduleAttempt(settings, error);
+  }
+
+  /** Cancels the next attempt. */
+  pause(): void {
     this.#runId += 1;
-    this.#attempt = 0;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
   }
 
-  /** Returns false after the last attempt. */
-  #scheduleAttempt(settings: ReconnectionSettings): boolean {
+  /** Cancels further attempts; the next ones begin with the shortest delay. */
+  stop(): void {
+    this.pause();
+    this.#attempt = 0;
+  }
+
+  /** Returns false after the last attempt. Without a failure, the connection was lost. */
+  #scheduleAttempt(settings: ReconnectionSettings, failure?: unknown): boolean {
     const { clock, isRemote, reconnect, onExhausted } = this.#options;
-    const { delaysMs, maxAttempts = isRemote ? Number.POSITIVE_INFINITY : LOCAL_MAX_ATTEMPTS } = settings;
+    const { maxAttempts = isRemote ? Number.POSITIVE_INFINITY : LOCAL_MAX_ATTEMPTS } = settings;
+    const delaysMs = selectDelays(settings, failure);
     const delayMs = delaysMs[Math.min(this.#attempt, delaysMs.length - 1)];
     if (this.#attempt >= maxAttempts || delayMs === undefined) return false;
     const runId = this.#runId;
+    const isLoss = failure === undefined;
     this.#attempt += 1;
-    this.#cancelTimer = clock.after(delayMs, () => {
+    const onFailed = (error: unknown) => {
+      if (runId !== this.#runId) return;
+      if (!this.#scheduleAttempt(settings, isLoss ? undefined : error)) onExhausted(error);
+    };
+    const attempt = () => {
       this.#cancelTimer = undefined;
-      reconnect().catch((error: unknown) => {
-        if (runId === this.#runId && !this.#scheduleAttempt(settings)) onExhausted(error);
-      });
-    });
+      reconnect().catch(onFailed);
+    };
+    this.#cancelTimer = clock.after(delayMs, attempt, { unref: !isLoss });
     return true;
   }
+}
+
+/** Credentials that were rejected seldom become valid within seconds; an authorization server may be asked, too. */
+const MIN_UNAUTHORIZED_DELAY_MS = 15_000;
+
+function selectDelays({ delaysMs }: ReconnectionSettings, error: unknown): readonly number[] {
+  if (!(error instanceof McpRuntimeError) || error.kind !== "unauthorized") return delaysMs;
+  const long = delaysMs.filter((ms) => ms >= MIN_UNAUTHORIZED_DELAY_MS);
+  return long.length > 0 ? long : delaysMs.slice(-1);
 }
 
 /** A program that exits right after its start four times will most likely exit again. */

@@ -1,4 +1,5 @@
 import type { CancelScope } from "../async/cancel-scope.js";
+import type { RequestCredentials } from "../auth/credentials.js";
 import { withDeadline } from "../async/clock.js";
 import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerConfig } from "../config/server-config.js";
@@ -49,6 +50,12 @@ interface SessionOpenOptions extends Pick<
   "cancellation" | "metadata" | "isShared" | "onDisconnected"
 > {
   readonly resumed: ResumedSession | undefined;
+}
+
+/** The identity of a session, and what its requests are authenticated with. */
+interface SlotCredentials {
+  readonly identity: string;
+  readonly credentials: RequestCredentials | undefined;
 }
 
 /** The identity of all callers on a server without an `identity` option. */
@@ -118,7 +125,7 @@ export class Connection {
    * work also cancels the handshake, since no other caller waits for it.
    */
   withFreshSession<T>(
-    slot: SessionSlot,
+    slot: SlotCredentials,
     cancellation: CancelScope,
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
@@ -152,6 +159,27 @@ export class Connection {
     const slot = { identity: SHARED_IDENTITY, credentials: undefined };
     const session = await this.#open(slot, { ...FRESH_SESSION, cancellation });
     await session.close({ terminate: true });
+  }
+
+  /**
+   * Opens a session, and checks that the server accepts the credentials there are, without starting a login: with a
+   * session of its own if there are credentials. Some servers require them for `tools/list` only.
+   */
+  async tryToOpen(
+    { identity, credentials, currentSession }: SessionSlot,
+    { cancellation, listsTools }: { readonly cancellation: CancelScope; readonly listsTools: boolean },
+  ): Promise<void> {
+    if (credentials === undefined) {
+      await currentSession.acquire(cancellation);
+      return;
+    }
+    const slot = { identity, credentials: credentials.withoutLogin() };
+    await this.withFreshSession(slot, cancellation, async (session) => {
+      if (!listsTools) return;
+      await session.request({ method: "tools/list", params: {}, cancellation }).catch((error: unknown) => {
+        if (error instanceof McpRuntimeError && error.kind === "unauthorized") throw error;
+      });
+    });
   }
 
   #ping(session: Session, cancellation: CancelScope): Promise<unknown> {
@@ -190,7 +218,7 @@ export class Connection {
   }
 
   async #open(
-    { identity, credentials }: Pick<SessionSlot, "identity" | "credentials">,
+    { identity, credentials }: SlotCredentials,
     { resumed, ...options }: SessionOpenOptions,
   ): Promise<Session> {
     const { server, clientInfo, redactor, clock, observeHandshake } = this.#options;

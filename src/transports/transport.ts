@@ -1,6 +1,6 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
-import type { Credentials } from "../auth/credentials.js";
+import type { Credentials, RequestCredentials } from "../auth/credentials.js";
 import type { ClientKeys } from "../auth/dpop.js";
 import type { CallContext } from "../config/call-context.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
@@ -108,7 +108,7 @@ export function clientClosedError(server: string): McpRuntimeError {
 export interface TransportFactory {
   /** @param resumed - An existing session to continue, if the transport supports it. */
   openTransport(
-    credentials: Credentials | undefined,
+    credentials: RequestCredentials | undefined,
     resumed: ResumedSession | undefined,
     cancellation: CancelScope,
   ): Promise<Transport>;

@@ -1,6 +1,6 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { withDeadline } from "../../async/clock.js";
-import { createCredentialsProvider, type Credentials } from "../../auth/credentials.js";
+import { createCredentialsProvider, type RequestCredentials } from "../../auth/credentials.js";
 import type { HttpAddress, ServerConfig } from "../../config/server-config.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
@@ -50,7 +50,7 @@ export function createHttpFactory(
 }
 
 interface SessionOptions extends Pick<McpHttpClientOptions, "sessionId" | "protocolVersion"> {
-  readonly credentials: Credentials | undefined;
+  readonly credentials: RequestCredentials | undefined;
 }
 
 const METHOD_NOT_ALLOWED = 405;

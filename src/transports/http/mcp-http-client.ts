@@ -3,7 +3,7 @@ import type { JsonRpcMessage, SendOptions } from "../../config/message-transport
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { PrefixReader } from "./body-readers.js";
-import type { Credentials, RequestAuth } from "../../auth/credentials.js";
+import type { RequestAuth, RequestCredentials } from "../../auth/credentials.js";
 import {
   type BodyReader,
   HttpRequestHandler,
@@ -25,7 +25,7 @@ export interface McpHttpClientOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** Credentials that depend on the identity of the caller. */
-  readonly credentials?: Credentials | undefined;
+  readonly credentials?: RequestCredentials | undefined;
   readonly pool: HttpPool;
   readonly maxBytes: number;
   readonly redactor: Redactor;
@@ -175,7 +175,7 @@ function withHeaders(request: HttpRequest, headers: Readonly<Headers>): HttpRequ
 /** What the HTTP requests of one session share. */
 interface HttpSession {
   readonly pool: HttpPool;
-  readonly credentials: Credentials | undefined;
+  readonly credentials: RequestCredentials | undefined;
   readonly clock: Clock;
 }
 

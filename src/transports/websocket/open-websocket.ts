@@ -4,7 +4,7 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../../async/clock.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { PrefixReader } from "../http/body-readers.js";
-import type { Credentials, RequestAuth } from "../../auth/credentials.js";
+import type { RequestAuth, RequestCredentials } from "../../auth/credentials.js";
 import type { ResponseHead } from "../../net/http-request.js";
 import { type HttpErrorContext, fromConnectionError, fromHttpStatus } from "../http/http-errors.js";
 import { ChallengeTracker } from "../../auth/oauth-flow.js";
@@ -15,7 +15,7 @@ export const CLOSE_TIMEOUT_MS = 500;
 
 export interface OpenWebSocketOptions extends HttpErrorContext {
   readonly clock: Clock;
-  readonly credentials: Credentials | undefined;
+  readonly credentials: RequestCredentials | undefined;
   /** Starts to open a WebSocket with these credentials. */
   readonly connect: (auth: RequestAuth | undefined) => WebSocket;
 }

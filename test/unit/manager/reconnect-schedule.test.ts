@@ -1,10 +1,17 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { McpRuntimeError } from "../../../src/index.js";
 import { MANAGER_DEFAULTS, type ReconnectionOptions } from "../../../src/manager/index.js";
 import { ReconnectSchedule } from "../../../src/manager/reconnect-schedule.js";
 import { times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-function createFixture(isRemote: boolean, options: ReconnectionOptions | false = {}) {
+function createFixture(
+  isRemote: boolean,
+  options: ReconnectionOptions | false = {},
+  failure: Error = new Error("unreachable"),
+) {
   const clock = new FakeClock();
   const attempts: number[] = [];
   const exhausted: unknown[] = [];
@@ -15,7 +22,7 @@ function createFixture(isRemote: boolean, options: ReconnectionOptions | false =
     settings: options === false ? undefined : { ...MANAGER_DEFAULTS.reconnection, ...options },
     reconnect: async () => {
       attempts.push(clock.now());
-      if (!isReachable) throw new Error("unreachable");
+      if (!isReachable) throw failure;
     },
     onExhausted: (error) => exhausted.push(error),
   });
@@ -123,5 +130,46 @@ describe("a lost connection", () => {
     const fixture = createFixture(true, false);
     expect(fixture.schedule.start()).toBe(false);
     expect(fixture.clock.pending).toBe(0);
+  });
+});
+
+describe("a server that could not be connected", () => {
+  it.each([
+    { kind: "not-sent", times: [500, 1_500, 3_500, 7_500, 22_500, 52_500] },
+    { kind: "unauthorized", times: [15_000, 45_000] },
+  ] as const)(
+    "because of $kind is tried again, rarely if its credentials were rejected",
+    async (expected) => {
+      const failure = new McpRuntimeError(expected.kind, "failed");
+      const fixture = createFixture(true, {}, failure);
+      fixture.schedule.continueAfter(failure);
+      await fixture.advance(60_000);
+      expect(fixture.attempts).toEqual(expected.times);
+    },
+  );
+
+  it("is tried with growing delays when an attempt is made in between", async () => {
+    const failure = new McpRuntimeError("not-sent", "failed");
+    const fixture = createFixture(true, {}, failure);
+    for (const _ of times(3, (n) => n)) fixture.schedule.continueAfter(failure);
+    await fixture.advance(5_000);
+    expect(fixture.attempts).toEqual([2_000]);
+  });
+
+  it("is not tried again if it is a local program", () => {
+    const fixture = createFixture(false);
+    fixture.schedule.continueAfter(new McpRuntimeError("not-sent", "failed"));
+    expect(fixture.clock.pending).toBe(0);
+  });
+
+  it("does not keep the process alive", async () => {
+    const program = `
+      import { createMcpTools } from "langchain-mcp-runtime";
+      const mcp = await createMcpTools({ down: { url: "http://127.0.0.1:1/mcp", optional: true, retry: false } });
+      console.log(mcp.servers.failed.join());`;
+    const run = promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
+      timeout: 20_000,
+    });
+    expect((await run).stdout).toBe("down\n");
   });
 });

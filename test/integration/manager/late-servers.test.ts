@@ -1,0 +1,171 @@
+import { describe, expect, it } from "vitest";
+import {
+  createMcpTools,
+  type McpToolset,
+  type McpToolsOptions,
+  type OAuthProvider,
+  type ServerDefinition,
+} from "../../../src/index.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
+import { eventually, NO_RETRY, type UrlDefinition } from "../../fixtures/clients.js";
+import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
+import { startProtectedServer } from "../../fixtures/protected-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+
+/** Background attempts follow each other at once. */
+const QUICK = { delaysMs: [5] };
+
+/** A toolset of one optional server that has failed, with attempts in quick succession unless the options differ. */
+function createOptional(url: string, definition: UrlDefinition = {}, options: McpToolsOptions = {}) {
+  const server = { url, optional: true, ...NO_RETRY, ...definition } as ServerDefinition;
+  return createMcpTools(
+    { srv: server },
+    { logger: new RecordingLogger(), startupWaitMs: 60_000, reconnection: QUICK, ...options },
+  );
+}
+
+/** Resolves with the names of the tools when the toolset announces that they have changed. */
+function nextTools(mcp: McpToolset): Promise<string[]> {
+  return new Promise((resolve) => {
+    mcp.on("toolsChanged", () => resolve(mcp.tools.map(({ name }) => name)));
+  });
+}
+
+/** Counts how often its tokens were read, which is once for every request. */
+class CountingProvider extends MemoryOAuthProvider {
+  reads = 0;
+
+  override tokens() {
+    this.reads += 1;
+    return super.tokens();
+  }
+
+  /** Resolves after several more requests. */
+  async severalRequests(): Promise<void> {
+    const until = this.reads + 4;
+    await eventually(() => this.reads > until);
+  }
+}
+
+describe("an optional server that fails at the start", () => {
+  it.each([
+    { name: "without credentials", definition: {} },
+    { name: "with a breaker", definition: { circuitBreaker: {} } },
+    {
+      name: "with headers of a function",
+      definition: { identity: () => "bot", headers: () => ({ "x-key": "k-1234567" }) },
+    },
+  ])("because it is down is added when it is back: $name", async ({ definition }) => {
+    const stopped = await startMcpTestServer();
+    await stopped.close();
+    await using mcp = await createOptional(stopped.url, definition as UrlDefinition);
+    expect(mcp.servers.errors.get("srv")).toMatchObject({ kind: "not-sent" });
+    const tools = nextTools(mcp);
+    await using _ = await startMcpTestServer({ port: Number(new URL(stopped.url).port) });
+    expect(await tools).toEqual(["srv__echo"]);
+    await eventually(() => mcp.status()["srv"]?.state === "connected");
+    expect(mcp.servers.errors.size).toBe(0);
+  });
+
+  it.each(["initialize", "tools/list"])("because %s fails is added when that works", async (method) => {
+    await using server = await startMcpTestServer();
+    const repair = server.addFault({ type: "status", status: 500 }, { method });
+    await using mcp = await createOptional(server.url);
+    expect(mcp.tools).toEqual([]);
+    await eventually(() => server.received(method).length > 3);
+    const tools = nextTools(mcp);
+    repair();
+    expect(await tools).toEqual(["srv__echo"]);
+  });
+
+  it("is not connected again without reconnection, and not after it was disconnected", async () => {
+    await using server = await startMcpTestServer();
+    server.addFault({ type: "status", status: 500 }, { method: "initialize" });
+    await using off = await createOptional(server.url, {}, { reconnection: false });
+    const attempts = server.received("initialize").length;
+    await using mcp = await createOptional(server.url);
+    await eventually(() => server.received("initialize").length > attempts + 2);
+    await mcp.servers.disconnect("srv");
+    const last = server.received("initialize").length;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(server.received("initialize")).toHaveLength(last);
+    expect(off.servers.failed).toEqual(["srv"]);
+  });
+});
+
+describe("an optional server that rejects the credentials at the start", () => {
+  it("is added when the login is finished, without a further request for it", async () => {
+    await using world = await startProtectedServer();
+    await using mcp = await createOptional(
+      world.oauth.url,
+      { auth: new MemoryOAuthProvider() },
+      { reconnection: {} },
+    );
+    const { authorizationUrl = "" } = mcp.servers.errors.get("srv") ?? {};
+    const tools = nextTools(mcp);
+    const client = mcp.servers.clients.get("srv");
+    await client?.finishAuth(await world.oauth.logIn(authorizationUrl));
+    await mcp.servers.waitFor("srv");
+    expect(await tools).toEqual(["srv__echo", "srv__erase"]);
+  });
+
+  it("is tried again without a login, and added once the provider has tokens", async () => {
+    await using world = await startProtectedServer();
+    const provider = new CountingProvider();
+    await using mcp = await createOptional(world.oauth.url, { auth: provider });
+    await provider.severalRequests();
+    expect(provider.redirects).toHaveLength(1);
+    expect(world.oauth.tokenRequests).toEqual([]);
+    expect(mcp.servers.errors.get("srv")?.authorizationUrl).toBe(provider.redirects[0]?.href);
+
+    const other = new MemoryOAuthProvider();
+    await using client = world.clientWith(other);
+    await client.ensureSession().catch(() => undefined);
+    await client.finishAuth(await world.oauth.logIn(other.redirects[0]?.href ?? ""));
+    const tools = nextTools(mcp);
+    provider.saveTokens(other.tokens() ?? { access_token: "", token_type: "Bearer" });
+    expect(await tools).toEqual(["srv__echo", "srv__erase"]);
+    expect(provider.redirects).toHaveLength(1);
+  });
+
+  it("starts no login either where only tools/list requires a token", async () => {
+    await using server = await startMcpTestServer();
+    const challenge = { "www-authenticate": "Bearer" };
+    server.addFault({ type: "status", status: 401, headers: challenge }, { method: "tools/list" });
+    await using world = await startProtectedServer();
+    const provider = new CountingProvider();
+    Object.assign(provider, {
+      discoveryState: () => ({ authorizationServerUrl: world.oauth.origin }),
+      saveDiscoveryState: () => undefined,
+    });
+    await using _ = await createOptional(server.url, { auth: provider, allowAddress: () => true });
+    await provider.severalRequests();
+    expect(provider.redirects).toHaveLength(1);
+    expect(world.oauth.tokenRequests).toEqual([]);
+  });
+
+  it("is added when a function returns a token that is accepted", async () => {
+    await using world = await startProtectedServer();
+    const machine = world.machine();
+    await using client = world.clientWith(machine as OAuthProvider);
+    await client.ensureSession();
+    let token = "expired-Token-0";
+    await using mcp = await createOptional(world.oauth.url, { identity: () => "bot", auth: () => token });
+    expect(mcp.servers.errors.get("srv")).toMatchObject({ kind: "unauthorized" });
+    const tools = nextTools(mcp);
+    token = machine.tokens()?.access_token ?? "";
+    expect(await tools).toEqual(["srv__echo", "srv__erase"]);
+  });
+
+  it("requests machine tokens again, and is added when the authorization server is back", async () => {
+    await using world = await startProtectedServer();
+    world.oauth.isDown = true;
+    await using mcp = await createOptional(world.oauth.url, {
+      auth: world.machine() as OAuthProvider,
+    });
+    expect(mcp.servers.errors.get("srv")).toMatchObject({ kind: "unauthorized" });
+    const tools = nextTools(mcp);
+    world.oauth.isDown = false;
+    expect(await tools).toEqual(["srv__echo", "srv__erase"]);
+  });
+});
