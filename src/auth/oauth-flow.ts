@@ -105,7 +105,7 @@ export class OAuthFlow {
     let authorizationUrl: string | undefined;
     try {
       if (source instanceof GrantTokenSource) return await this.#requestGrantTokens(source, registerSecret);
-      const provider = wrapProvider(source, {
+      const provider = wrapProvider(keepReplacedTokens(source), {
         redirectToAuthorization: async (address) => {
           authorizationUrl = address.href;
           this.#requestedScope = address.searchParams.get("scope") ?? undefined;
@@ -114,6 +114,7 @@ export class OAuthFlow {
       });
       if ((await this.#runSdkAuth(provider, login, registerSecret)) === "AUTHORIZED") return;
     } catch (error) {
+      if (error instanceof TokensReplaced) return;
       const details = redactor.excerpt(getErrorText(error));
       const text = `Server "${server}" requires a token, but none could be obtained: ${details}`;
       throw new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.redactCause(error) });
@@ -239,6 +240,29 @@ function withoutRefreshToken(provider: OAuthProvider): OAuthProvider {
     tokens: async () => {
       const { refresh_token: _, ...tokens } = (await provider.tokens()) ?? {};
       return "access_token" in tokens ? tokens : undefined;
+    },
+  });
+}
+
+/** Ends a renewal: the provider has other tokens meanwhile. */
+class TokensReplaced extends Error {}
+
+/**
+ * Keeps the tokens that another process has stored since the refresh token was read: most refresh tokens work once,
+ * so that the rejection of a used one says nothing about its successor.
+ */
+function keepReplacedTokens(provider: OAuthProvider): OAuthProvider {
+  let used: string | undefined;
+  return wrapProvider(provider, {
+    tokens: async () => {
+      const tokens = await provider.tokens();
+      used = tokens?.access_token;
+      return tokens;
+    },
+    invalidateCredentials: async (scope: string) => {
+      const current = scope === "tokens" && used !== undefined ? await provider.tokens() : undefined;
+      if (current !== undefined && current.access_token !== used) throw new TokensReplaced();
+      await provider.invalidateCredentials?.(scope as never);
     },
   });
 }
