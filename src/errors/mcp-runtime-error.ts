@@ -41,6 +41,8 @@ export interface FailureDetails {
   readonly cause?: unknown;
 }
 
+const IS_RUNTIME_ERROR = Symbol.for("langchain-mcp-runtime.McpRuntimeError");
+
 /**
  * The only error class of this package. Branch on `kind`; the message is for humans: what failed, where, and what to
  * do next.
@@ -59,6 +61,10 @@ export interface FailureDetails {
  * ```
  */
 export class McpRuntimeError extends Error {
+  static {
+    Object.defineProperty(this.prototype, IS_RUNTIME_ERROR, { value: true });
+  }
+
   /** What happened; the only field to branch on. */
   readonly kind: FailureKind;
   /** The JSON-RPC error code, if the server returned one. */
@@ -96,6 +102,11 @@ export class McpRuntimeError extends Error {
       path: redactText(path),
       message: redactText(text),
     }));
+  }
+
+  /** Whether a value is such an error, also one of another copy of this package, as of its CommonJS build. */
+  static override [Symbol.hasInstance](value: unknown): value is McpRuntimeError {
+    return value instanceof Error && IS_RUNTIME_ERROR in value;
   }
 
   /**
