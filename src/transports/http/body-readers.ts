@@ -1,6 +1,7 @@
 import { createParser, type EventSourceParser } from "eventsource-parser";
 import type { Clock } from "../../async/clock.js";
 import type { BodyReader, ResponseHeaders } from "../../net/http-request.js";
+import { tryParseJson } from "../../json/json.js";
 import { decodeUtf8 } from "../json-rpc.js";
 
 export const discardBody: BodyReader = { data: () => undefined, end: () => undefined };
@@ -175,6 +176,7 @@ export class EventStreamReader implements BodyReader {
   #skipsLineFeed = false;
   /** Something was too large: nothing more is read. */
   #isUnreadable = false;
+  #hasEnded = false;
   lastEventId: string | undefined;
   /** How long the server asks clients to wait before they reconnect. */
   retryMs: number | undefined;
@@ -189,6 +191,7 @@ export class EventStreamReader implements BodyReader {
         if (type === "max-buffer-size-exceeded") this.#onTooLarge();
       },
       onEvent: ({ id, event = "message", data }) => {
+        if (this.#hasEnded && tryParseJson(data) === undefined) return;
         if (id !== undefined && id !== "") this.lastEventId = isHeaderValue(id) ? id : undefined;
         if (data === "") return;
         if (this.#isTooLarge(data)) this.#onTooLarge();
@@ -211,6 +214,9 @@ export class EventStreamReader implements BodyReader {
   }
 
   end(): void {
+    this.#hasEnded = true;
+    // Some servers omit the empty line after their last event. An event that was cut off is not JSON.
+    if (!this.#isUnreadable) this.#feed(Buffer.from("\n\n"));
     this.#events.onEnd();
   }
 
