@@ -189,6 +189,8 @@ async function readAnswers(
       ? { [keys[0] ?? ""]: answer }
       : toObject(toObject(answer)["answers"])[toolCallId];
     if (!isPlainObject(byKey)) return `The answer has no entry for call "${toolCallId}".`;
+    const extra = Object.keys(byKey).find((key) => !keys.includes(key));
+    if (extra !== undefined) return `${extra}: was not requested.`;
     const responses: JsonObject = { ...required.responses };
     for (const key of keys) {
       const response = await readAnswer(required.requests[key] ?? {}, byKey[key]);
