@@ -1,15 +1,15 @@
-// Behavior that the test suites of other MCP clients check, as far as no other test of this package does.
+// Behavior that the tests of LangChain's adapter check, as far as no other test of this package does.
 import { join } from "node:path";
 import { AIMessage } from "@langchain/core/messages";
 import { entrypoint, getCurrentTaskInput, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { ToolNode } from "@langchain/langgraph/prebuilt";
-import { describe, expect, it } from "vitest";
-import { createMcpTools } from "../../../src/index.js";
+import { describe, expect, it, vi } from "vitest";
+import { createMcpTools, McpRuntimeError, type McpToolset } from "../../../src/index.js";
 import type { JsonObject } from "../../../src/json/json.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { createTestClient, rejection } from "../../fixtures/clients.js";
+import { createTestClient, eventually, NO_RETRY, rejection } from "../../fixtures/clients.js";
 import { type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
-import { INITIALIZE_RESULT, type RawRequest, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { INITIALIZE_RESULT, sendError, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { startToolset } from "../../fixtures/toolsets.js";
 
@@ -28,11 +28,6 @@ const showHeader = (name: string): TestTool => ({
   name: "show",
   run: (_, { headers }) => String(headers[name]),
 });
-
-function sendError({ id, response }: RawRequest, error: object): void {
-  response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
-}
 
 describe("arguments that a hook returns are not sent if they do not match", () => {
   const object = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
@@ -54,46 +49,6 @@ describe("arguments that a hook returns are not sent if they do not match", () =
     expect(message.status).toBe("error");
     expect(message.text).toContain("the tool was not called");
     expect(toolset.server.executions).toEqual([]);
-  });
-});
-
-describe("a tool can be called although its input schema has", () => {
-  it.each<[string, JsonObject, JsonObject]>([
-    ["no properties", {}, { any: { thing: [1] } }],
-    [
-      "boolean schemas and several types",
-      { properties: { any: true, never: false, maybe: { type: ["string", "null"] } } },
-      { any: [1], maybe: null },
-    ],
-    [
-      "references to references in definitions",
-      {
-        properties: { user: { $ref: "#/definitions/User" } },
-        definitions: {
-          User: { type: "object", properties: { address: { $ref: "#/definitions/Address" } } },
-          Address: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-        },
-      },
-      { user: { address: { city: "Rome" } } },
-    ],
-    ["a tuple of draft 7", { properties: { pair: { items: [{ type: "string" }, {}] } } }, { pair: ["a", 1] }],
-    [
-      "a reference to another document",
-      { properties: { c: { $ref: "https://example.invalid/c" } } },
-      { c: 1 },
-    ],
-    [
-      "required among its properties",
-      { properties: { coin: { type: "string" }, required: ["coin"] } },
-      { coin: "gold" },
-    ],
-    ["an unknown type", { properties: { coin: { type: "currency" } } }, { coin: "gold" }],
-    ["a malformed constraint", { allOf: [{ required: [42] }] }, { coin: "gold" }],
-    ["a pattern with needless escapes", { properties: { url: { pattern: "^https\\:" } } }, { url: "https:" }],
-  ])("%s", async (_, schema, args) => {
-    await using toolset = await startToolset({ tools: [repeat({ type: "object", ...schema })] });
-    const message = await toolset.call(args);
-    expect(message).toMatchObject({ status: "success", content: JSON.stringify(args) });
   });
 });
 
@@ -120,32 +75,6 @@ describe("a result", () => {
     const message = await toolset.call({});
     expect(message.content).toBe("ok");
     expect(message.artifact).toMatchObject({ structuredContent });
-  });
-
-  it("with content of an unknown type is shown to the model as JSON", async () => {
-    const content = [{ type: "custom", data: { a: 1 } }];
-    const tools = [{ name: "get", inputSchema: { type: "object" } }];
-    await using server = await startRawServer(({ method, id, response }) =>
-      method?.startsWith("tools/") === true ? sendJson(response, id, { tools, content }) : false,
-    );
-    await using mcp = await createMcpTools({ s: { url: server.url } });
-    expect(await mcp.tools[0]?.invoke({})).toBe(JSON.stringify(content[0]));
-  });
-
-  it("without the structured content that its tool declares is shown, with a warning", async () => {
-    const outputSchema = { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] };
-    await using toolset = await startToolset({ tools: [returning('{"sum":2}', { outputSchema })] });
-    expect((await toolset.call({})).content).toBe('{"sum":2}');
-    expect(toolset.logger.warnings).toEqual([expect.stringContaining("output schema")]);
-  });
-});
-
-describe("a tool", () => {
-  it("without a single ASCII character in its names can be called", async () => {
-    await using server = await startMcpTestServer({ tools: [{ name: "検索", run: () => "found" }] });
-    await using mcp = await createMcpTools({ 天気: { url: server.url } });
-    expect(mcp.tools[0]?.name).toMatch(/^[a-zA-Z][\w-]{1,63}$/);
-    expect(await mcp.tools[0]?.invoke({})).toBe("found");
   });
 });
 
@@ -208,6 +137,16 @@ describe("the credentials of a server", () => {
   });
 });
 
+describe("a call", () => {
+  it("is limited by timeoutMs in the metadata of the run", async () => {
+    const run = (_: unknown, { signal }: { readonly signal: AbortSignal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
+    await using toolset = await startToolset({ tools: [{ name: "wait", run }], definition: NO_RETRY });
+    const message = await toolset.call({}, { metadata: { timeoutMs: 30 } });
+    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "timeout" } } });
+  });
+});
+
 describe("server definitions", () => {
   it("may be changed after the start without effect", async () => {
     await using server = await startMcpTestServer({ tools: [showHeader("x-a")] });
@@ -238,37 +177,63 @@ describe("server definitions", () => {
 });
 
 describe("a server", () => {
-  it.each([401, 403, 503])("that responds with %i is not tried over SSE", async (status) => {
-    await using server = await startRawServer(({ response }) => void response.writeHead(status).end());
-    await using client = createTestClient(server);
-    expect(await rejection(client.callTool({ name: "get" }))).toMatchObject({ status });
-    expect(server.requests.map(({ httpMethod }) => httpMethod)).toEqual(["POST"]);
+  const TOOLS = { tools: [{ name: "get", inputSchema: { type: "object" } }] };
+
+  it.each([
+    ["a call that names it", (mcp: McpToolset) => mcp.callTool({ server: "s", name: "get" })],
+    ["refresh()", (mcp: McpToolset) => mcp.refresh()],
+  ])("that rejected the credentials at the start is tried again by %s", async (_, retry) => {
+    let status = 401;
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (status !== 200) return void response.writeHead(status).end();
+      return method === "tools/list" ? sendJson(response, id, TOOLS) : false;
+    });
+    await using mcp = await createMcpTools({ s: { url: server.url, optional: true, ...NO_RETRY } });
+    await eventually(() => mcp.status().s.state === "failed");
+    expect(await rejection(mcp.callTool({ server: "s", name: "get" }))).toMatchObject({ status: 401 });
+    status = 200;
+    await retry(mcp);
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["s__get"]);
+    expect((await mcp.callTool({ name: "get" })).text()).toBe("ok");
   });
 
-  it.each(["2024-11-05", "2025-03-26", "2025-06-18"])("may support only %s", async (protocolVersion) => {
-    await using server = await startRawServer(({ method, id, response }) =>
-      method === "initialize" ? sendJson(response, id, { ...INITIALIZE_RESULT, protocolVersion }) : false,
-    );
-    await using client = createTestClient(server);
-    expect((await client.callTool({ name: "get" })).text()).toBe("ok");
+  it("may be one of several that are optional and all fail", async () => {
+    const down = { url: "http://127.0.0.1:9/", optional: true, ...NO_RETRY };
+    await using mcp = await createMcpTools({ a: down, b: down });
+    await eventually(() => mcp.status().a.state === "failed" && mcp.status().b.state === "failed");
+    expect(mcp.tools).toEqual([]);
   });
 
-  it("may respond to a notification with a body", async () => {
-    await using server = await startRawServer(({ method, id, response }) =>
-      method !== undefined && id === undefined ? void response.writeHead(200).end('{"ok":true}') : false,
-    );
-    await using client = createTestClient(server);
-    expect((await client.callTool({ name: "get" })).text()).toBe("ok");
+  it("is known by its name, and another name is unknown", async () => {
+    await using server = await startMcpTestServer();
+    await using mcp = await createMcpTools({ s: { url: server.url } });
+    const clients: Readonly<Record<string, unknown>> = mcp.clients;
+    expect(clients["s"]).toBeDefined();
+    expect(clients["t"]).toBeUndefined();
   });
 
-  it("may send data with an error, which is in the cause", async () => {
-    const error = { code: -32602, message: "bad", data: { expected: "city" } };
-    await using server = await startRawServer((request) =>
-      request.method === "tools/call" ? sendError(request, error) : false,
-    );
-    await using client = createTestClient(server);
+  it("gets nothing if the provider of its credentials throws, whose error is the cause", async () => {
+    await using server = await startRawServer();
+    const reason = new Error("vault is sealed");
+    const auth = () => {
+      throw reason;
+    };
+    await using client = createTestClient(server, { auth, identity: () => "me" });
     const failure = await rejection(client.callTool({ name: "get" }));
-    expect(failure).toMatchObject({ code: -32602, cause: { data: error.data } });
+    expect(failure).toMatchObject({ server: "test", cause: { message: "vault is sealed" } });
+    expect(server.requests).toEqual([]);
+  });
+
+  it("that has no subscriptions rejects one with an error", async () => {
+    const initialized = { ...INITIALIZE_RESULT, capabilities: { resources: {} } };
+    await using server = await startRawServer((request) => {
+      if (request.method === "initialize") return sendJson(request.response, request.id, initialized);
+      return (
+        request.method === "resources/subscribe" && sendError(request, { code: -32601, message: "unknown" })
+      );
+    });
+    await using client = createTestClient(server);
+    expect(await rejection(client.subscribeResource("a:b"))).toBeInstanceOf(McpRuntimeError);
   });
 
   it("may declare resources and not list them; _meta of a resource is returned", async () => {
@@ -294,5 +259,19 @@ describe("a server", () => {
     await using server = await startEraServer("modern", { tools: [{ name: "get", run }] });
     await using client = createTestClient(server);
     expect((await client.callTool({ name: "get" })).text()).toBe("done");
+  });
+});
+
+describe("an error", () => {
+  it("is recognized by another copy of this package, and one that only looks like it is not", async () => {
+    // Last in this file: modules that are loaded later belong to the copy.
+    vi.resetModules();
+    const copy = await import("../../../src/index.js");
+    expect(copy.McpRuntimeError).not.toBe(McpRuntimeError);
+    expect(new copy.McpRuntimeError("closed", "x")).toBeInstanceOf(McpRuntimeError);
+    expect(new McpRuntimeError("closed", "x")).toBeInstanceOf(copy.McpRuntimeError);
+    const lookalike = Object.assign(new Error("x"), { name: "McpRuntimeError", kind: "closed" });
+    expect(lookalike).not.toBeInstanceOf(McpRuntimeError);
+    expect({ name: "McpRuntimeError", kind: "closed" }).not.toBeInstanceOf(McpRuntimeError);
   });
 });
