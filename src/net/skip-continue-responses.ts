@@ -4,6 +4,9 @@ import type { Socket } from "node:net";
 const INTERIM_STATUS = /^HTTP\/1\.1 1(?!01)\d\d[ \r]$/;
 const STATUS_PREFIX = "HTTP/1.1 1";
 const STATUS_LENGTH = 13;
+/** Where the first digit of the status is. */
+const FIRST_DIGIT = STATUS_PREFIX.length - 1;
+const DIGIT_ONE = 0x31;
 const HEAD_END = "\r\n\r\n";
 /** A longer response is left to undici, which rejects it. */
 const MAX_INTERIM_BYTES = 4_096;
@@ -29,6 +32,11 @@ export function skipContinueResponses(socket: Socket): void {
       const chunk = read(size);
       if (!isAwaitingResponse || chunk === null) return chunk;
       const received: Buffer = held === undefined ? chunk : Buffer.concat([held, chunk]);
+      if (received.length > FIRST_DIGIT && received[FIRST_DIGIT] !== DIGIT_ONE) {
+        held = undefined;
+        isAwaitingResponse = false;
+        return received;
+      }
       const remaining = withoutInterim(received);
       held = isIncomplete(remaining) ? remaining : undefined;
       if (held !== undefined) continue;
