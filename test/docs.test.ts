@@ -1,15 +1,13 @@
-import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import { COMMAND_NAMES, OPTIONS } from "../src/cli/command-line.js";
 import { MINIMUM_VERSIONS } from "../src/errors/load-optional-dependency.js";
 import { findMissingTables, findOutdatedDocs, readDocPages } from "./fixtures/doc-pages.js";
 import { getTypeErrors } from "./fixtures/get-type-errors.js";
+import { runPrograms } from "./fixtures/program-runner.js";
 
-const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const pages = readDocPages();
 const readme = pages.get("README.md") ?? "";
@@ -49,23 +47,15 @@ async function runExamples(): Promise<readonly string[]> {
   const endsProcess = examples.map(({ code }) => /process\.(kill|exit|once)/.test(code));
   try {
     const shared = await runPrograms(files.filter((_, index) => endsProcess[index] === false));
+    const remaining = [...shared.stdout];
     const outputs = files.map(async (file, index) => {
-      const [output] = endsProcess[index] === true ? await runPrograms([file]) : shared.splice(0, 1);
+      const output = endsProcess[index] === true ? (await runPrograms([file])).stdout[0] : remaining.shift();
       return output ?? "not run: an example before it does not end";
     });
     return await Promise.all(outputs);
   } finally {
     rmSync(folder, { recursive: true });
   }
-}
-
-async function runPrograms(files: readonly string[]): Promise<string[]> {
-  const runner = join(root, "test/fixtures/run-programs.ts");
-  const { stdout } = await run(process.execPath, ["--import", "tsx", runner, ...files], {
-    cwd: root,
-    timeout: 100_000,
-  });
-  return stdout.split("\0\n").slice(1);
 }
 
 /** The anchor that GitHub gives a heading. */

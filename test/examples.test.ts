@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ModuleKind, ScriptTarget, transpileModule } from "typescript-5.9";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runPrograms } from "./fixtures/program-runner.js";
 import { HAS_REDIS, RedisServer } from "./fixtures/redis-server.js";
 
 const run = promisify(execFile);
@@ -17,6 +18,8 @@ const examples = files.filter((name) => /\.(?:ts|mjs)$/.test(name));
 /** Run from source, like `npm run demo`. */
 const DEMO = "restart-in-the-middle.ts";
 const REDIS_EXAMPLE = "worker-with-redis.ts";
+/** Examples that are set up for a whole process: by signals, by environment variables or by global providers. */
+const ALONE = [DEMO, REDIS_EXAMPLE, "opentelemetry.ts", "lambda.ts"];
 
 /** The whole output of each example, by line. */
 const OUTPUTS: Record<string, readonly unknown[]> = {
@@ -217,7 +220,7 @@ describe("the examples", () => {
     expect(examples.toSorted()).toEqual(Object.keys(OUTPUTS).toSorted());
   });
 
-  it.for(examples)(
+  it.for(ALONE)(
     "%s runs without API key or network, and exits",
     { timeout: 30_000 },
     async (name, { skip }) => {
@@ -227,9 +230,34 @@ describe("the examples", () => {
       const env = redis === undefined ? process.env : { ...process.env, REDIS_URL: redis.url };
       const { stdout, stderr } = await run(process.execPath, script, { cwd: root, timeout: 25_000, env });
       expect(stderr).toBe("");
-      const lines = stdout.trimEnd().split("\n");
-      expect(lines).toEqual(OUTPUTS[name]);
+      expect(toLines(stdout)).toEqual(OUTPUTS[name]);
       if (name === "opentelemetry.ts") expect(observability).toContain(stdout);
     },
   );
+
+  describe("that share a process", () => {
+    const names = examples.filter((name) => !ALONE.includes(name));
+    let outputs: Awaited<ReturnType<typeof runPrograms>>;
+
+    beforeAll(async () => {
+      outputs = await runPrograms(names.map(toScriptPath));
+    });
+
+    it.for(names.map((name, index) => [name, index] as const))(
+      "%s runs without API key or network, and ends",
+      ([name, index]) => {
+        expect(toLines(outputs.stdout[index] ?? "not run: an example before it does not end")).toEqual(
+          OUTPUTS[name],
+        );
+      },
+    );
+
+    it("report no errors", () => {
+      expect(outputs.stderr).toBe("");
+    });
+  });
 });
+
+function toLines(text: string): string[] {
+  return text.trimEnd().split("\n");
+}
