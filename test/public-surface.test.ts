@@ -264,6 +264,7 @@ describe("the public surface has", () => {
       "readResource",
       "readSkill",
       "redact",
+      "sendRootsListChanged",
       "serverInfo",
       "sessionId",
       "sessions",

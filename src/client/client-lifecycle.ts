@@ -180,6 +180,19 @@ export class ClientLifecycle {
     );
   }
 
+  /** Notifies the server on all open sessions. Later sessions request the roots themselves. */
+  async sendRootsListChanged(): Promise<void> {
+    const { name: server, handlers } = this.config;
+    if (typeof handlers.roots !== "function") {
+      const text = `The roots of server "${server}" cannot change: set roots to a function in its definition.`;
+      throw new McpRuntimeError("invalid-config", text, { server });
+    }
+    const sessions = this.#slots.flatMap(({ currentSession }) => currentSession.current?.session ?? []);
+    await Promise.all(
+      sessions.map(async (session) => (session.isAlive ? session.sendRootsListChanged?.() : undefined)),
+    );
+  }
+
   /** A second call with a shorter `drainMs` shortens the drain of the first. */
   async close(options: CloseOptions): Promise<void> {
     const { drainMs: requestedMs } = parseCloseOptions(options, { server: this.#options.config.name });

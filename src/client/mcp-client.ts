@@ -488,6 +488,15 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
+   * Notifies the server that the function `roots` now returns other roots: many servers request them only once. Sent on
+   * the open sessions of all identities; servers of revision 2026-07-28 request the roots when they need them.
+   * @throws {McpRuntimeError} kind `invalid-config` if `roots` is not a function.
+   */
+  async sendRootsListChanged(): Promise<void> {
+    await this.#lifecycle.sendRootsListChanged();
+  }
+
+  /**
    * Cancels running calls (after `drainMs`), then closes sessions and connections. Closing again does nothing; the
    * next request reopens the client.
    */

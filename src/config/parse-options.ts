@@ -204,7 +204,8 @@ const ADAPTER_OPTIONS: Readonly<Record<string, string>> = {
   onPromptsListChanged: 'use toolset.on("promptsChanged", …)',
   onResourcesListChanged: 'use toolset.on("resourcesChanged", …)',
   onResourcesUpdated: 'use toolset.on("resourceUpdated", …)',
-  onRootsListChanged: "remove it: roots are the option roots of a server definition",
+  onRootsListChanged:
+    "remove it: roots are the option roots of a server definition, and client.sendRootsListChanged() notifies the server",
   onInitialized: 'use toolset.on("sessionOpened", …)',
   onCancelled: 'use toolset.on("requestEnded", …): the kind of the event is "cancelled"',
   stderr: "remove it: stderr goes to the log, and into the error if the program does not start",

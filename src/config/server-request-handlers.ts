@@ -20,7 +20,10 @@ export interface Root {
   readonly name?: string | undefined;
 }
 
-/** The roots, or a function that is called for each `roots/list` request. */
+/**
+ * The roots, or a function that is called for each `roots/list` request. When a function returns others than before, call
+ * `sendRootsListChanged` of the client.
+ */
 export type RootsOption =
   | readonly Root[]
   | ((context: ServerRequestContext) => readonly Root[] | Promise<readonly Root[]>);

@@ -40,12 +40,12 @@ export function toEnvelope({
   handlers,
   clientInfo,
 }: Pick<OpenSessionOptions, "handlers" | "clientInfo">): JsonObject {
-  const capabilities = toCapabilities(handlers);
+  const { roots, ...capabilities } = toCapabilities(handlers);
   const extensions = { ...capabilities.extensions, [TASKS_EXTENSION]: {} };
   return {
     [META_KEYS.protocolVersion]: MODERN_VERSION,
     [META_KEYS.clientInfo]: clientInfo,
-    [META_KEYS.clientCapabilities]: { ...capabilities, extensions },
+    [META_KEYS.clientCapabilities]: { ...capabilities, ...(roots && { roots: {} }), extensions },
   };
 }
 

@@ -201,6 +201,10 @@ class LegacySession implements Session {
     return this.#inFlight;
   }
 
+  async sendRootsListChanged(): Promise<void> {
+    await this.#channel.notify({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
+  }
+
   async request(request: SessionRequest): Promise<JsonObject> {
     request.cancellation.throwIfCancelled();
     if (this.#closeReason !== undefined) throw sessionClosedError(this.#server, this.#closeReason);

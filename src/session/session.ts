@@ -67,6 +67,8 @@ export interface Session {
    * never rejects. With `isBackground`, it does not keep the process alive, and is not opened where it would.
    */
   openServerStream(options?: ServerStreamOptions): Promise<void>;
+  /** Notifies the server that the roots have changed. Only on sessions that have declared it. */
+  sendRootsListChanged?(): Promise<void>;
   /** Rejects new requests and closes when the last request in flight has ended. */
   drain(): void;
   close(options: { readonly terminate: boolean }): Promise<void>;

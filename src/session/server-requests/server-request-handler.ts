@@ -69,12 +69,15 @@ type EmptyCapability = Record<string, never>;
 /** In the format of the protocol, which both versions of the SDK accept. */
 type ClientCapabilities = {
   readonly extensions?: ExtensionsOption;
-  readonly roots?: EmptyCapability;
+  readonly roots?: { readonly listChanged?: true };
   readonly sampling?: EmptyCapability;
   readonly elicitation?: { readonly form?: EmptyCapability; readonly url?: EmptyCapability };
 };
 
-/** Returns the capabilities to declare: exactly those that have a handler, and the extensions. */
+/**
+ * Returns the capabilities to declare: exactly those that have a handler, and the extensions. Only the roots of a function
+ * can change. Revision 2026-07-28 has no notification of that.
+ */
 export function toCapabilities(handlers: ServerRequestHandlers): ClientCapabilities {
   const { extensions, roots, sample, elicitForm, elicitUrl } = handlers;
   const elicitation = {
@@ -83,7 +86,7 @@ export function toCapabilities(handlers: ServerRequestHandlers): ClientCapabilit
   };
   return {
     ...(extensions === undefined ? {} : { extensions }),
-    ...(roots === undefined ? {} : { roots: {} }),
+    ...(roots === undefined ? {} : { roots: typeof roots === "function" ? { listChanged: true } : {} }),
     ...(sample === undefined ? {} : { sampling: {} }),
     ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }),
   };

@@ -1,4 +1,5 @@
 import { pathToFileURL } from "node:url";
+import { RootsListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
 import {
   McpClient,
@@ -88,6 +89,7 @@ describe("the declared capabilities", () => {
   it.each([
     ["nothing", {}, {}],
     ["roots", { roots: [] }, { roots: {} }],
+    ["roots that may change", { roots: () => [] }, { roots: { listChanged: true } }],
     ["sampling", { onSamplingRequest: HANDLERS.onSamplingRequest }, { sampling: {} }],
     [
       "elicitation by form",
@@ -128,6 +130,42 @@ describe("the declared capabilities", () => {
       elicitationId: "1",
     };
     expect(await callTool(client, "request", page)).toContain("-32602");
+  });
+});
+
+describe("roots of a function", () => {
+  it("are read again by a server that is notified of a change, on every session", async () => {
+    const reread: unknown[] = [];
+    await using server = await startSdkServer(() => {
+      const created = createElicitingServer({ relatedToCall: false });
+      created.setNotificationHandler(RootsListChangedNotificationSchema, async () => {
+        reread.push((await created.listRoots()).roots);
+      });
+      return created;
+    });
+    let folder = "file:///old";
+    await using client = createTestClient(server, {
+      roots: () => [{ uri: folder }],
+      identity: ({ configurable }) => String(configurable["user"]),
+    });
+    await client.sendRootsListChanged();
+    for (const user of ["ann", "bob"]) await client.ensureSession({ context: { configurable: { user } } });
+    folder = "file:///new";
+    await client.sendRootsListChanged();
+    await eventually(() => reread.length === 2);
+    expect(reread).toEqual([[{ uri: "file:///new" }], [{ uri: "file:///new" }]]);
+  });
+
+  it("are a condition of the notification: fixed roots cannot change", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createTestClient(server, { roots: HANDLERS.roots });
+    await client.ensureSession();
+    expect(await rejection(client.sendRootsListChanged())).toMatchObject({
+      kind: "invalid-config",
+      message: expect.stringContaining("set roots to a function") as unknown,
+    });
+    const methods = server.requests.map(({ body }) => body["method"]);
+    expect(methods).not.toContain("notifications/roots/list_changed");
   });
 });
 

@@ -58,7 +58,10 @@ describe("the server/discover result", () => {
   it("is requested once with client info, capabilities and version", async () => {
     const sent: JsonRpcMessage[] = [];
     const onElicitationRequest = () => ({ action: "decline" }) as const;
-    await using client = createDiscoveringClient(withResult(RESULT), sent, { onElicitationRequest });
+    await using client = createDiscoveringClient(withResult(RESULT), sent, {
+      onElicitationRequest,
+      roots: () => [],
+    });
     await client.callTool(echo());
     expect(sent.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
     expect(sent[0]?.params).toEqual({
@@ -67,6 +70,7 @@ describe("the server/discover result", () => {
         "io.modelcontextprotocol/clientInfo": { name: "langchain-mcp-runtime", version: "0.1.0" },
         "io.modelcontextprotocol/clientCapabilities": {
           elicitation: { form: {}, url: {} },
+          roots: {},
           extensions: { "io.modelcontextprotocol/tasks": {} },
         },
       },
