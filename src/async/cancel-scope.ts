@@ -147,13 +147,21 @@ export function assertAbortSignal(signal: Partial<AbortSignal> | null): void {
   throw new McpRuntimeError("invalid-config", `signal must be an AbortSignal, got ${received}.`);
 }
 
-/** Settles like `work`, or rejects with the signal's reason when it aborts. Does not stop `work`. */
-export async function raceAbort<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
+/** Runs work in a scope that a signal cancels; rejects at once if it is aborted. The scope ends with the work. */
+export async function withSignal<T>(
+  signal: AbortSignal | undefined,
+  work: (scope: CancelScope) => T | Promise<T>,
+): Promise<T> {
   const scope = CancelScope.fromSignal(signal);
   try {
     scope.throwIfCancelled();
-    return await scope.race(Promise.resolve(work()));
+    return await work(scope);
   } finally {
     scope.dispose();
   }
+}
+
+/** Settles like `work`, or rejects with the signal's reason when it aborts. Does not stop `work`. */
+export function raceAbort<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
+  return withSignal(signal, (scope) => scope.race(Promise.resolve(work())));
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { CancelScope } from "../async/cancel-scope.js";
+import { CancelScope, withSignal } from "../async/cancel-scope.js";
 import { type Clock, systemClock, withDeadline, settleWithin } from "../async/clock.js";
 import type { JsonValue } from "../json/json.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -18,8 +18,7 @@ import {
 } from "./key-value-store.js";
 import {
   assertCallOptions,
-  assertLeaseOptions,
-  assertSetOptions,
+  assertTtlOptions,
   type ResolvedStoreOptions,
   STORE_DEFAULTS,
 } from "./store-options.js";
@@ -127,7 +126,7 @@ export class DriverStore implements KeyValueStore {
   }
 
   async set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
-    const { ttlMs, signal } = assertSetOptions(options);
+    const { ttlMs, signal } = assertTtlOptions(options);
     assertStoreKey(key);
     const { maxBytes, now } = this.#options;
     const expiresAt = toExpiresAt(ttlMs, now());
@@ -172,7 +171,7 @@ export class DriverStore implements KeyValueStore {
     key: string,
     options: StoreLeaseOptions,
   ): Promise<StoreLease | undefined> {
-    const { ttlMs, signal } = assertLeaseOptions(options);
+    const { ttlMs, signal } = assertTtlOptions(options);
     assertStoreKey(key);
     if (toExpiresAt(ttlMs, 0) === undefined)
       throw configError("The lease of a store", [
@@ -202,30 +201,32 @@ export class DriverStore implements KeyValueStore {
     work: (cancellation: CancelScope) => Promise<Result>,
     secrets: readonly string[] = [],
   ): Promise<Result> {
-    const cancellation = CancelScope.fromSignal(signal);
-    const unsubscribe = this.#closed.onCancel((reason) => cancellation.cancel(reason));
     const ms = this.#options.timeoutMs;
     const createError = () =>
       new McpRuntimeError("timeout", `${this.#displayName} did not ${description} within ${ms} ms.`);
-    try {
-      cancellation.throwIfCancelled();
-      return await withDeadline({ ms, clock: systemClock, cancellation, createError }, (scope) =>
-        scope.race(this.#track(work(scope))),
-      );
-    } catch (error) {
-      const isFinal =
-        cancellation.isCancelled || error instanceof InvalidEntryError || error instanceof McpRuntimeError;
-      if (isFinal) throw error;
-      const redactor = new Redactor([...secrets, ...(this.#driver.secrets ?? [])]);
-      const cause = error instanceof Error ? redactedCopy(error, redactor) : undefined;
-      const reason = cause === undefined ? "" : ` (${cause.code ?? cause.name})`;
-      const { kind, text } = (cause && this.#driver.adviseOn?.(cause)) ?? UNAVAILABLE;
-      const message = `${this.#displayName} could not ${description}${reason}. ${text}`;
-      throw new McpRuntimeError(kind, message, { cause });
-    } finally {
-      unsubscribe();
-      cancellation.dispose();
-    }
+    return withSignal(signal, async (cancellation) => {
+      const unsubscribe = this.#closed.onCancel((reason) => cancellation.cancel(reason));
+      try {
+        cancellation.throwIfCancelled();
+        return await withDeadline({ ms, clock: systemClock, cancellation, createError }, (scope) =>
+          scope.race(this.#track(work(scope))),
+        );
+      } catch (error) {
+        throw cancellation.isCancelled ? error : this.#toFailure(error, description, secrets);
+      } finally {
+        unsubscribe();
+      }
+    });
+  }
+
+  #toFailure(error: unknown, description: string, secrets: readonly string[]): unknown {
+    if (error instanceof InvalidEntryError || error instanceof McpRuntimeError) return error;
+    const redactor = new Redactor([...secrets, ...(this.#driver.secrets ?? [])]);
+    const cause = error instanceof Error ? redactedCopy(error, redactor) : undefined;
+    const reason = cause === undefined ? "" : ` (${cause.code ?? cause.name})`;
+    const { kind, text } = (cause && this.#driver.adviseOn?.(cause)) ?? UNAVAILABLE;
+    const message = `${this.#displayName} could not ${description}${reason}. ${text}`;
+    return new McpRuntimeError(kind, message, { cause });
   }
 
   #track<Result>(work: Promise<Result>): Promise<Result> {
@@ -319,27 +320,23 @@ class TimeLimitedStore implements LimitedStore {
   ): Promise<Result> {
     const { timeoutMs: ms } = STORE_DEFAULTS;
     const clock = this.#clock;
-    const cancellation = CancelScope.fromSignal(callerSignal);
-    const controller = new AbortController();
     const createError = () => {
       this.#pausedUntil = clock.now() + PAUSE_MS;
       const text = `The store did not ${description} within ${ms} ms. It is used again in ${PAUSE_MS / 1_000} s.`;
       return new McpRuntimeError("timeout", text);
     };
-    try {
-      cancellation.throwIfCancelled();
+    return withSignal(callerSignal, async (cancellation) => {
       if (clock.now() < this.#pausedUntil)
         throw new McpRuntimeError(
           "unavailable",
           "The store did not respond earlier and is not used for a while.",
         );
-      return await withDeadline({ ms, clock, cancellation, createError }, (scope) => {
+      return withDeadline({ ms, clock, cancellation, createError }, (scope) => {
+        const controller = new AbortController();
         scope.onCancel((reason) => controller.abort(reason));
         return scope.race((async () => work(controller.signal))());
       });
-    } finally {
-      cancellation.dispose();
-    }
+    });
   }
 }
 

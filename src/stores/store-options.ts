@@ -92,18 +92,14 @@ export function resolveStoreOptions<Options extends NamespacedStoreOptions>(
 }
 
 const CALL_OPTIONS = optionKeys<StoreCallOptions>({ signal: true });
-const SET_OPTIONS = optionKeys<StoreSetOptions>({ signal: true, ttlMs: true });
-const LEASE_OPTIONS = optionKeys<StoreLeaseOptions>({ signal: true, ttlMs: true });
+const TTL_OPTIONS = optionKeys<StoreSetOptions & StoreLeaseOptions>({ signal: true, ttlMs: true });
 const STORE_CALL = { subject: "The store call" };
 
 export function assertCallOptions(options: StoreCallOptions): StoreCallOptions {
   return assertOptions(options, CALL_OPTIONS, STORE_CALL);
 }
 
-export function assertSetOptions(options: StoreSetOptions): StoreSetOptions {
-  return assertOptions(options, SET_OPTIONS, STORE_CALL);
-}
-
-export function assertLeaseOptions(options: StoreLeaseOptions): StoreLeaseOptions {
-  return assertOptions(options, LEASE_OPTIONS, STORE_CALL);
+/** For the options of `set` and `lease`. */
+export function assertTtlOptions<Options extends StoreSetOptions>(options: Options): Options {
+  return assertOptions(options, TTL_OPTIONS, STORE_CALL);
 }

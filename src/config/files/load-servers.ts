@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { CancelScope } from "../../async/cancel-scope.js";
+import { withSignal } from "../../async/cancel-scope.js";
 import { formatPath } from "../../json/describe-value.js";
 import { getAtPath } from "../../json/json-path.js";
 import { isPlainObject } from "../../json/json.js";
@@ -34,13 +34,8 @@ const NO_TOML = 'TOML is not supported: write the servers as JSON, { "mcpServers
 
 type ConfigOrigin = ConfigFile["source"] & Pick<ConfigFile, "folder">;
 
-export async function loadServers(
-  settings: ConfigSettings,
-  openFile: OpenFileFunction,
-): Promise<LoadedMcpServers> {
-  const scope = CancelScope.fromSignal(settings.signal);
-  try {
-    scope.throwIfCancelled();
+export function loadServers(settings: ConfigSettings, openFile: OpenFileFunction): Promise<LoadedMcpServers> {
+  return withSignal(settings.signal, async (scope) => {
     const reader = new ConfigReader(openFile, scope);
     const [results, { rejections, problems }] = await Promise.all([
       Promise.all(collectOrigins(settings).map((origin) => readFile(origin, reader, settings))),
@@ -54,9 +49,7 @@ export async function loadServers(
       else await merger.add(result);
     }
     return merger.toResult([...fileProblems, ...problems]);
-  } finally {
-    scope.dispose();
-  }
+  });
 }
 
 /** The files to read, in order of precedence and without duplicates. */

@@ -12,7 +12,7 @@ import {
   TIME_LIMITED,
 } from "../key-value-store.js";
 import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
-import { assertCallOptions, assertSetOptions, STORE_DEFAULTS } from "../store-options.js";
+import { assertCallOptions, assertTtlOptions, STORE_DEFAULTS } from "../store-options.js";
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -85,7 +85,7 @@ class MemoryStore implements KeyValueStore {
   }
 
   async set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
-    const { ttlMs, signal } = assertSetOptions(options);
+    const { ttlMs, signal } = assertTtlOptions(options);
     this.#assertUsable({ signal });
     assertStoreKey(key);
     const expiresAt = toExpiresAt(ttlMs, this.#now());

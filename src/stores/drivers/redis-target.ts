@@ -120,39 +120,53 @@ interface TargetOptions<Client> extends Pick<RedisTarget, "name" | "secrets" | "
   readonly options: object;
 }
 
-/** One Redis, or the one that Sentinel names. */
-class SingleTarget implements RedisTarget {
+/** What all targets have in common. */
+class ConnectionTarget<Client extends Pick<RedisClient, "call">> {
   readonly name: string;
   readonly secrets: readonly string[];
-  readonly isCluster = false;
   readonly clientPrefix: string;
-  readonly createSubscriber: () => Promise<ManagedRedisClient>;
-  readonly #connection: TargetOptions<RedisClient>["connection"];
-  #isVerified = false;
+  readonly #connection: TargetOptions<Client>["connection"];
 
-  constructor(
-    { name, secrets, clientPrefix, connection }: TargetOptions<RedisClient>,
-    createSubscriber: () => Promise<ManagedRedisClient>,
-  ) {
+  constructor({ name, secrets, clientPrefix, connection }: TargetOptions<Client>) {
     this.name = name;
     this.secrets = secrets;
     this.clientPrefix = clientPrefix;
-    this.createSubscriber = createSubscriber;
     this.#connection = connection;
   }
 
-  async call(command: string, ...args: (string | number)[]): Promise<unknown> {
-    const client = await this.#connection.open();
-    if (!this.#isVerified) await this.#assertNotInCluster(client);
-    return client.call(command, ...args);
+  open(): Promise<Client> {
+    return this.#connection.open();
   }
 
-  async findMasters(): Promise<readonly Pick<RedisClient, "call">[]> {
-    return [this];
+  async call(command: string, ...args: (string | number)[]): Promise<unknown> {
+    const client = await this.open();
+    return client.call(command, ...args);
   }
 
   close(): Promise<void> {
     return this.#connection.close();
+  }
+}
+
+/** One Redis, or the one that Sentinel names. */
+class SingleTarget extends ConnectionTarget<RedisClient> implements RedisTarget {
+  readonly isCluster = false;
+  readonly createSubscriber: () => Promise<ManagedRedisClient>;
+  #isVerified = false;
+
+  constructor(options: TargetOptions<RedisClient>, createSubscriber: () => Promise<ManagedRedisClient>) {
+    super(options);
+    this.createSubscriber = createSubscriber;
+  }
+
+  override async open(): Promise<RedisClient> {
+    const client = await super.open();
+    if (!this.#isVerified) await this.#assertNotInCluster(client);
+    return client;
+  }
+
+  async findMasters(): Promise<readonly Pick<RedisClient, "call">[]> {
+    return [this];
   }
 
   /** A node of a cluster accepts some of the keys and lists only those. No user lacks the permission for HELLO. */
@@ -175,30 +189,18 @@ export const CLUSTER_NODE =
   "is a node of a Redis Cluster, which has only a part of the keys. Use redis-cluster://host:port or an ioredis Cluster client.";
 
 /** All masters of a cluster. A command goes to the one that has its key. */
-class ClusterTarget implements RedisTarget {
-  readonly name: string;
-  readonly secrets: readonly string[];
+class ClusterTarget extends ConnectionTarget<RedisClusterClient> implements RedisTarget {
   readonly isCluster = true;
-  readonly clientPrefix: string;
-  readonly #connection: TargetOptions<RedisClusterClient>["connection"];
   readonly #options: object;
 
-  constructor({ name, secrets, clientPrefix, connection, options }: TargetOptions<RedisClusterClient>) {
-    this.name = name;
-    this.secrets = secrets;
-    this.clientPrefix = clientPrefix;
-    this.#connection = connection;
-    this.#options = options;
-  }
-
-  async call(command: string, ...args: (string | number)[]): Promise<unknown> {
-    const cluster = await this.#connection.open();
-    return cluster.call(command, ...args);
+  constructor(options: TargetOptions<RedisClusterClient>) {
+    super(options);
+    this.#options = options.options;
   }
 
   /** ioredis forgets the nodes that it cannot reach: compare with the slots, or keys would be missing from a list. */
   async findMasters(): Promise<readonly RedisClient[]> {
-    const cluster = await this.#connection.open();
+    const cluster = await this.open();
     // Connects a client of the user that is not connected yet.
     if (cluster.slots.length === 0) await cluster.call("ping");
     const findAll = () => {
@@ -213,16 +215,12 @@ class ClusterTarget implements RedisTarget {
   }
 
   async createSubscriber(channel: string): Promise<ManagedRedisClient> {
-    const cluster = await this.#connection.open();
+    const cluster = await this.open();
     const slot = Number(await cluster.call("cluster", "keyslot", channel));
     await refreshSlots(cluster);
     const master = findNode(cluster, cluster.slots[slot]?.[0]);
     if (master === undefined) throw new Error("The master of the change feed is not available.");
     return master.duplicate(this.#options) as ManagedRedisClient;
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
   }
 }
 
