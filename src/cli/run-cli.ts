@@ -1,18 +1,11 @@
 import { CLIENT_INFO } from "../config/message-transport.js";
 import { redactText } from "../errors/redaction.js";
+import { createConsoleLogger } from "../telemetry/logger.js";
 import { type CommandLine, parseCommandLine, type CommandName } from "./command-line.js";
 import type { Command, Outcome } from "./command-context.js";
 import { toExitCode, UsageError } from "./exit-codes.js";
 import { renderHelp } from "./render-help.js";
-import {
-  Spinner,
-  createStderrLogger,
-  createPage,
-  formatJson,
-  renderStatus,
-  type Terminal,
-  writeLines,
-} from "./terminal.js";
+import { Spinner, createPage, formatJson, renderStatus, type Terminal, writeLines } from "./terminal.js";
 import { wrapIndented } from "./text-format.js";
 
 /** Lazy-loaded, so that help is printed quickly. */
@@ -71,7 +64,8 @@ function printHelpOrVersion({ flags, command }: CommandLine, { stdout, env }: Te
 async function runCommand(line: CommandLine, terminal: Terminal, signal: AbortSignal): Promise<Outcome> {
   const command = await COMMANDS[line.command ?? "list"]();
   const spinner = new Spinner(terminal, { isQuiet: line.flags.has("json") });
-  const logger = createStderrLogger(terminal.env, (text) => spinner.log(text));
+  const level = terminal.env["LANGCHAIN_MCP_LOG"] ?? "warn";
+  const logger = createConsoleLogger(level, (text) => spinner.log(text));
   return command({ line, terminal, spinner, logger, signal });
 }
 

@@ -5,7 +5,7 @@ import { inspect, styleText } from "node:util";
 import { UsageError } from "./exit-codes.js";
 import type { Severity } from "./report/finding.js";
 import { escapeText, formatSeconds, truncateToWidth } from "./text-format.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { createConsoleLogger } from "../telemetry/logger.js";
 
 /** An output stream of the process. */
 export interface OutputStream {
@@ -187,23 +187,6 @@ export class Spinner {
     // A line that fills the last column wraps and could not be erased.
     stderr.write(`${ERASE}${truncateToWidth(`${frame} ${this.#text()}`, getColumns(stderr) - 1)}`);
   }
-}
-
-const LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
-
-/** Creates a logger with the format and levels of the library. */
-export function createStderrLogger(env: Terminal["env"], write: (text: string) => void): Logger {
-  const configured = LEVELS.findIndex((level) => level === env["LANGCHAIN_MCP_LOG"]?.toLowerCase());
-  const threshold = configured === -1 ? LEVELS.indexOf("warn") : configured;
-  const createMethod = (level: (typeof LEVELS)[number]) => (message: string) => {
-    if (LEVELS.indexOf(level) >= threshold) write(`[langchain-mcp-runtime] ${level}: ${message}`);
-  };
-  return {
-    debug: createMethod("debug"),
-    info: createMethod("info"),
-    warn: createMethod("warn"),
-    error: createMethod("error"),
-  };
 }
 
 /** Discards log lines, for commands that report warnings as findings. */

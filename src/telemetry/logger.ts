@@ -25,13 +25,16 @@ export interface Logger {
 }
 
 /** Logs to stderr, at level `warn` unless the environment variable `LANGCHAIN_MCP_LOG` sets another. */
-export function createConsoleLogger(level: string | undefined = process.env["LANGCHAIN_MCP_LOG"]): Logger {
+export function createConsoleLogger(
+  level: string | undefined = process.env["LANGCHAIN_MCP_LOG"],
+  // Always stderr, since stdout belongs to the application.
+  writeLine: (line: string) => void = (line) => console.error(line),
+): Logger {
   const index = LEVELS.indexOf((level?.toLowerCase() ?? "warn") as Level);
   const threshold = index === -1 ? LEVELS.indexOf("warn") : index;
   const write = (messageLevel: Exclude<Level, "silent">) => (message: string) => {
-    // Always stderr, since stdout belongs to the application.
     if (LEVELS.indexOf(messageLevel) >= threshold)
-      console.error(`[langchain-mcp-runtime] ${messageLevel}: ${message}`);
+      writeLine(`[langchain-mcp-runtime] ${messageLevel}: ${message}`);
   };
   return {
     debug: write("debug"),
