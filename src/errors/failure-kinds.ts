@@ -15,7 +15,8 @@ export const FAILURE_KINDS = {
   "not-found":
     "The server does not know the method (-32601) or the resource, or its tool list does not contain the tool.",
   "invalid-request": "The server rejected the request (other 4xx, -32600, -32602, -32700).",
-  "invalid-response": "The response is invalid: malformed JSON, not JSON-RPC, or the id of another request.",
+  "invalid-response":
+    "The response is invalid: malformed HTTP or JSON, not JSON-RPC, or the id of another request.",
   "too-large":
     "The response exceeds `limits.responseBytes` (the rest was not read), or a value exceeds the limit of its store.",
   "unsupported-protocol": "The server and this client have no protocol version in common.",

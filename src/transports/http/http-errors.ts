@@ -2,7 +2,7 @@ import { errorCode, hintForCode, classifyFailure, isOutcomeUnknown } from "../..
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import type { ResponseHeaders } from "../../net/http-request.js";
-import { describeTlsError } from "../../net/connect-errors.js";
+import { describeMalformedResponse, describeTlsError } from "../../net/connect-errors.js";
 import { ProxyError } from "../../net/http-proxy.js";
 import { isPlainObject, tryParseJson } from "../../json/json.js";
 
@@ -58,13 +58,18 @@ export function fromConnectionError(
   context: HttpErrorContext,
 ): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
-  const { server, origin } = context;
+  const { server, origin, redactor } = context;
+  const cause = redactor.redactCause(error);
+  const malformed = describeMalformedResponse(error);
+  if (malformed !== undefined) {
+    const text = `Server "${server}" at ${origin} ${redactor.excerpt(malformed)}. It may have run the request.`;
+    return new McpRuntimeError("invalid-response", text, { server, cause, outcomeUnknown: true });
+  }
   const kind = classifyFailure({ wasSent });
   const text =
     kind === "not-sent"
       ? `Server "${server}" ${describeConnectError(error, context)}`
       : `Server "${server}" at ${origin} closed the connection before it responded (${describeCode(error)}). It may have run the request.`;
-  const cause = context.redactor.redactCause(error);
   return new McpRuntimeError(kind, text, { server, cause, outcomeUnknown: isOutcomeUnknown(kind) });
 }
 
@@ -96,9 +101,11 @@ function hintFor({ status, headers, body }: FailedResponse, context: HttpErrorCo
   const hasNoRpcError = findRpcError(body) === undefined;
   if ((status === 404 || status === 405) && hasNoRpcError) return "Is the path of the URL correct?";
   if (status >= 300 && status < 400) {
-    const target = getRedirectTarget(headers, context.origin)?.origin;
-    if (target === undefined || target === context.origin) return "This redirect is not followed.";
-    const quoted = context.redactor.excerpt(target);
+    const target = getRedirectTarget(headers, context.origin);
+    if (target === undefined || target.origin === context.origin) return "This redirect is not followed.";
+    // Other schemes have no origin, and no server behind them.
+    if (!/^https?:$/.test(target.protocol)) return "Redirects to another scheme than HTTP are not followed.";
+    const quoted = context.redactor.excerpt(target.origin);
     return `Redirects to another origin are not followed; if ${quoted} is correct, use it as the url of the server.`;
   }
   return hintForCode(findRpcError(body)?.code);

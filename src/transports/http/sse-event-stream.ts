@@ -130,7 +130,9 @@ export class SseEventStream {
     if (this.#opening === undefined) {
       this.#events.onClosed((wasSent) => fromConnectionError(error, wasSent, this.#httpClient));
     } else if (this.#handler?.wasDispatched === true) {
-      this.#failWith("connection-lost", "ended its stream before the endpoint event.", error);
+      const failure = fromConnectionError(error, true, this.#httpClient);
+      if (failure.kind === "invalid-response") this.#fail(failure);
+      else this.#failWith("connection-lost", "ended its stream before the endpoint event.", error);
     } else this.#fail(fromConnectionError(error, false, this.#httpClient));
   }
 
