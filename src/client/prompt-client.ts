@@ -1,6 +1,6 @@
 import type { McpPromptInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { sanitizeDescription } from "../errors/sanitize-text.js";
+import { sanitizeText } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { optionKeys } from "../config/parse-options.js";
 import { findCallProblem, type RequestOptions } from "./call-options.js";
@@ -168,7 +168,7 @@ function toPrompt(result: unknown, { server, name }: PromptSource): McpPrompt {
   const { description, _meta: meta } = result;
   return {
     messages: result["messages"].map((message) => toMessage(message, invalidPrompt)),
-    ...(typeof description === "string" ? { description: sanitizeDescription(description) } : {}),
+    ...(typeof description === "string" ? { description: sanitizeText(description) } : {}),
     ...(isPlainObject(meta) ? { meta } : {}),
   };
 }

@@ -1,5 +1,5 @@
 import { deepFreeze, isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
-import { sanitizeDescription, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { sanitizeText, stripHiddenCharacters } from "../errors/sanitize-text.js";
 
 /** Common fields of tools, resources, templates and prompts. */
 interface BaseInfo {
@@ -190,14 +190,14 @@ function parsePromptArgument(value: unknown): McpPromptArgument[] {
 function parseBaseInfo({ title, description, icons, _meta }: JsonObject): BaseInfo {
   return omitUndefined({
     title: cleanString(title),
-    description: typeof description === "string" ? sanitizeDescription(description) : undefined,
+    description: typeof description === "string" ? sanitizeText(description) : undefined,
     icons: optionalObjects(icons),
     meta: optionalObject(_meta),
   });
 }
 
 function cleanString(value: unknown): string | undefined {
-  const text = typeof value === "string" ? stripHiddenCharacters(value).trim() : "";
+  const text = typeof value === "string" ? sanitizeText(value) : "";
   return text === "" ? undefined : text;
 }
 

@@ -27,9 +27,13 @@ export function hasHiddenCharacters(text: string): boolean {
   return stripHiddenCharacters(plain) !== plain;
 }
 
-/** Sanitizes and truncates a description from a server. */
-export function sanitizeDescription(text: string): string {
-  return truncate(stripHiddenCharacters(text).trim(), MAX_TEXT_LENGTH);
+/** How much of a text is searched for hidden characters, for each character that is shown. */
+const SEARCHED_PER_SHOWN = 16;
+
+/** Removes hidden characters, and truncates the text of a server to `maxLength` characters. */
+export function sanitizeText(text: string, maxLength: number = MAX_TEXT_LENGTH): string {
+  const searched = text.slice(0, maxLength * SEARCHED_PER_SHOWN);
+  return truncate(stripHiddenCharacters(searched).trim(), maxLength);
 }
 
 /** Truncates a text to `maxLength` characters, including the ellipsis. Does not split a surrogate pair. */

@@ -10,6 +10,8 @@ import { stripTask } from "./server-requests/input-required.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { SessionChannel } from "./session-channel.js";
 import {
+  INSTRUCTIONS,
+  SERVER_INFO,
   sessionClosedError,
   type SessionCloseReason,
   type ServerMetadata,
@@ -70,8 +72,8 @@ async function openServerStream(
 const INITIALIZE_RESULT = z.object({
   protocolVersion: z.string(),
   capabilities: z.record(z.string(), z.unknown()),
-  serverInfo: z.object({ name: z.string(), version: z.string(), title: z.string().optional() }),
-  instructions: z.string().optional(),
+  serverInfo: SERVER_INFO,
+  instructions: INSTRUCTIONS.optional(),
 });
 
 /** `initialize`, and `initialized` after the server has accepted it. */

@@ -28,6 +28,8 @@ import {
 } from "./server-requests/input-required.js";
 import type { SessionChannel } from "./session-channel.js";
 import {
+  INSTRUCTIONS,
+  SERVER_INFO,
   sessionClosedError,
   type SessionCloseReason,
   type ServerMetadata,
@@ -79,12 +81,10 @@ function isVersionRejection(failure: unknown): boolean {
   );
 }
 
-const SERVER_INFO = z.object({ name: z.string(), version: z.string(), title: z.string().optional() });
-
 const DISCOVER_RESULT = z.object({
   supportedVersions: z.array(z.string()),
   capabilities: z.record(z.string(), z.unknown()),
-  instructions: z.string().optional().catch(undefined),
+  instructions: INSTRUCTIONS.optional().catch(undefined),
   _meta: z
     .object({ [META_KEYS.serverInfo]: SERVER_INFO.optional().catch(undefined) })
     .optional()

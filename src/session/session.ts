@@ -1,6 +1,8 @@
+import { z } from "zod";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { clientClosedError, type TransportRequestOptions } from "../transports/transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { MAX_TEXT_LENGTH, truncate } from "../errors/sanitize-text.js";
 import type { AnswerInputOptions, InputOutcome } from "./server-requests/input-required.js";
 
 /**
@@ -23,6 +25,17 @@ export interface ServerMetadata {
   /** The negotiated protocol version, for example `"2025-11-25"`. */
   readonly protocolVersion: string;
 }
+
+/** For a system prompt, which a server could otherwise fill. */
+const MAX_INSTRUCTIONS_LENGTH = 65_536;
+
+/** The instructions of a server, from the wire or from a store. */
+export const INSTRUCTIONS = z.string().transform((text) => truncate(text, MAX_INSTRUCTIONS_LENGTH));
+
+const label = z.string().transform((text) => truncate(text, MAX_TEXT_LENGTH));
+
+/** How a server identifies itself, from the wire or from a store. */
+export const SERVER_INFO = z.object({ name: label, version: label, title: label.optional() });
 
 /** A request on a session. The tracker shows how far it got. */
 export interface SessionRequest extends Omit<TransportRequestOptions, "cancelMeta"> {

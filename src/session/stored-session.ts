@@ -8,7 +8,7 @@ import type { Redactor, SecretLease } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { LEGACY_VERSIONS } from "./era-detection.js";
-import type { ServerMetadata, Session } from "./session.js";
+import { INSTRUCTIONS, SERVER_INFO, type ServerMetadata, type Session } from "./session.js";
 
 /** A session that another process or run opened and saved. */
 export interface LoadedSession {
@@ -40,8 +40,8 @@ const SESSION_ENTRY = z.object({
   id: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
   protocolVersion: z.string().refine((version) => LEGACY_VERSIONS.includes(version)),
   capabilities: z.record(z.string(), z.unknown()),
-  serverInfo: z.object({ name: z.string(), version: z.string(), title: z.string().optional() }),
-  instructions: z.string().optional(),
+  serverInfo: SERVER_INFO,
+  instructions: INSTRUCTIONS.optional(),
 });
 /** Marks a server of the modern era, which has no sessions. */
 const MODERN_ENTRY = z.object({ protocolVersion: z.literal(MODERN_VERSION) });

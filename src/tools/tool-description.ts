@@ -1,6 +1,6 @@
 import type { McpToolInfo } from "../config/list-items.js";
 import type { DescriptionOptions } from "../config/tool-rules.js";
-import { stripHiddenCharacters, truncateAtSentence } from "../errors/sanitize-text.js";
+import { sanitizeText, truncateAtSentence } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, omitUndefined, toArray, toObject } from "../json/json.js";
 
 export type DescriptionLimits = Required<DescriptionOptions>;
@@ -10,6 +10,8 @@ export const DESCRIPTION_DEFAULTS = { maxChars: 1_024, overflow: "keep" } as con
 
 /** The longest description that is kept with "keep": a server could otherwise fill the context of a model. */
 const MAX_KEPT_CHARS = 16_384;
+/** How much of a description is read, whatever the limits are. */
+const MAX_READ_CHARS = 131_072;
 
 /** Fills in the defaults. A later level takes precedence. */
 export function resolveDescriptions(...levels: (DescriptionOptions | undefined)[]): DescriptionLimits {
@@ -32,8 +34,8 @@ export function toToolDescription(
   { name, title, description }: Pick<McpToolInfo, "name" | "title" | "description">,
   { server, override, limits }: { server: string; override?: string | undefined; limits: DescriptionLimits },
 ): ToolDescription {
-  const own = stripHiddenCharacters(override ?? description ?? title ?? "").trim();
-  const text = own === "" ? `Tool "${stripHiddenCharacters(name)}" of server "${server}".` : own;
+  const own = sanitizeText(override ?? description ?? title ?? "", MAX_READ_CHARS);
+  const text = own === "" ? `Tool "${sanitizeText(name)}" of server "${server}".` : own;
   if (text.length <= limits.maxChars) return { text, shown: text, rest: "", limits };
   const shown = truncateAtSentence(text, limits.maxChars);
   const rest = limits.overflow === "keep" ? text.slice(shown.replace(/…$/, "").length).trim() : "";

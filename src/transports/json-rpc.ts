@@ -3,6 +3,7 @@ import type { JsonRpcMessage } from "../config/message-transport.js";
 import { classifyFailure, hintForCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { MAX_TEXT_LENGTH, truncate } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 
 export type RequestId = string | number;
@@ -167,8 +168,9 @@ function isUnknownItem(method: string, message: string): boolean {
 }
 
 function fromRpcError(error: RpcError, method: string, { server, redactor }: ErrorContext): McpRuntimeError {
-  const { code, message } = error;
-  const serverText = redactor.excerpt(message);
+  const { code } = error;
+  const message = truncate(error.message, MAX_TEXT_LENGTH);
+  const serverText = redactor.excerpt(error.message);
   const hint = hintForCode(code);
   return new McpRuntimeError(
     classifyFailure({ code, isUnknownItem: isUnknownItem(method, message) }),

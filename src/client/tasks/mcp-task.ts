@@ -47,6 +47,14 @@ export class PausedTask {
   }
 }
 
+/** Shorter ids can be guessed, and a word as an id would be redacted wherever it occurs. */
+const SECRET_TASK_ID = /^\S{16,}$/;
+
+/** Returns the id if it has to be redacted in messages. */
+export function toTaskSecrets(taskId: string): readonly string[] {
+  return SECRET_TASK_ID.test(taskId) ? [taskId] : [];
+}
+
 interface TaskSource {
   readonly server: string;
   readonly redactor: Redactor;

@@ -16,6 +16,7 @@ import {
   type TaskClientDependencies,
   type TaskOptions,
   TaskWait,
+  toTaskDetails,
 } from "./task-wait.js";
 
 /** Options of `waitForTask`. */
@@ -73,7 +74,7 @@ export class TaskClient {
     this.#assertTaskId(taskId);
     assertRequestOptions(server, options, WAIT_OPTIONS);
     const result = await new TaskWait({ taskId, deferInput: false }, options, this.#deps).run();
-    return toToolResult(result, { server, tool: `(task ${taskId})` });
+    return toToolResult(result, { server, tool: "(task)" });
   }
 
   async get(taskId: string, options: RequestOptions): Promise<McpTask> {
@@ -85,7 +86,7 @@ export class TaskClient {
   async cancel(taskId: string, options: RequestOptions): Promise<void> {
     this.#assertTaskId(taskId);
     await this.#deps.runner.runOperation(options, (send) =>
-      send("tasks/cancel", { taskId }, { purpose: "call", isIdempotent: true }),
+      send("tasks/cancel", { taskId }, toTaskDetails(taskId)),
     );
   }
 
@@ -115,14 +116,13 @@ export class TaskClient {
   }
 
   /** The caller does not wait for it. */
-  #cancelQuietly(taskId: string, { context, headers, secrets }: TaskOptions): void {
-    const details = { context, headers, secrets, purpose: "call", isIdempotent: true } as const;
+  #cancelQuietly(taskId: string, { context, headers, secrets = [] }: TaskOptions): void {
+    const base = toTaskDetails(taskId);
+    const details = { ...base, context, headers, secrets: [...secrets, ...(base.secrets ?? [])] };
     const timeouts = { timeoutMs: CANCEL_TIMEOUT_MS, totalMs: CANCEL_TIMEOUT_MS };
     this.#deps.runner
       .request("tasks/cancel", { taskId }, { ...details, ...timeouts })
-      .catch((error: unknown) =>
-        this.#deps.events.warn(`Task "${taskId}" could not be cancelled: ${String(error)}`),
-      );
+      .catch((error: unknown) => this.#deps.events.warn(`A task could not be cancelled: ${String(error)}`));
   }
 
   #assertTaskId(taskId: unknown): void {

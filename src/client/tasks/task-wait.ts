@@ -14,7 +14,7 @@ import {
   type SendRequest,
   toSafeListener,
 } from "../request-runner.js";
-import { type McpTask, parseTask, PausedTask } from "./mcp-task.js";
+import { type McpTask, parseTask, PausedTask, toTaskSecrets } from "./mcp-task.js";
 
 /** What the tasks of one server are requested with. */
 export interface TaskClientDependencies {
@@ -48,6 +48,8 @@ export interface AwaitedTask {
 /** How long to wait between two status requests if the server does not provide it. */
 const DEFAULT_POLL_INTERVAL_MS = 1_000;
 const MIN_POLL_INTERVAL_MS = 10;
+/** A server may provide any interval; the status of a task that has ended should be known before `taskMs`. */
+const MAX_POLL_INTERVAL_MS = 300_000;
 /** Tasks that were created together are not polled together. */
 const JITTER = 0.2;
 /** A server that restarts is waited for; after this time without a response, its task is given up. */
@@ -180,10 +182,11 @@ export class TaskWait {
   }
 
   #waitForInterval(cancellation: CancelScope): Promise<void> {
-    const { clock, random } = this.#deps;
-    const intervalMs = this.#task?.pollIntervalMs ?? DEFAULT_POLL_INTERVAL_MS;
-    const ms = Math.max(MIN_POLL_INTERVAL_MS, intervalMs) * (1 + JITTER * random());
-    return delay(ms, clock, cancellation);
+    const { clock, random, lifecycle } = this.#deps;
+    const { taskMs } = lifecycle.config.timeouts;
+    const maxMs = taskMs === 0 ? MAX_POLL_INTERVAL_MS : Math.min(MAX_POLL_INTERVAL_MS, taskMs / 2);
+    const intervalMs = Math.min(this.#task?.pollIntervalMs ?? DEFAULT_POLL_INTERVAL_MS, maxMs);
+    return delay(Math.max(MIN_POLL_INTERVAL_MS, intervalMs) * (1 + JITTER * random()), clock, cancellation);
   }
 
   /** Returns the result of the task; `undefined` while it is running. */
@@ -309,8 +312,9 @@ export class TaskWait {
   }
 
   get #details(): InternalRequestOptions {
-    const { headers, secrets } = this.#options;
-    return { headers, secrets, purpose: "call", isIdempotent: true };
+    const { headers, secrets = [] } = this.#options;
+    const taskSecrets = toTaskSecrets(this.#awaited.taskId);
+    return { headers, secrets: [...secrets, ...taskSecrets], purpose: "call", isIdempotent: true };
   }
 
   /** The task may still be running: the caller can wait for it again. */
@@ -325,13 +329,18 @@ export class TaskWait {
     });
   }
 
+  /** Without the id, which is as good as a password with some servers. */
+  get #subject(): string {
+    const { tool } = this.#awaited;
+    return `A task of ${tool === undefined ? "" : `tool "${tool}" of `}server "${this.#deps.server}"`;
+  }
+
   #error(kind: FailureKind, problem: string, cause?: unknown): McpRuntimeError {
     const { server } = this.#deps;
-    const { taskId, tool } = this.#awaited;
+    const { tool } = this.#awaited;
     const { statusMessage } = this.#task ?? {};
-    const subject = tool === undefined ? `Task "${taskId}"` : `Task "${taskId}" of tool "${tool}"`;
     const detail = statusMessage === undefined ? "." : `: ${statusMessage}`;
-    return new McpRuntimeError(kind, `${subject} of server "${server}" ${problem}${detail}`, {
+    return new McpRuntimeError(kind, `${this.#subject} ${problem}${detail}`, {
       server,
       tool,
       cause,
@@ -340,23 +349,28 @@ export class TaskWait {
 
   #timeoutError(taskMs: number): McpRuntimeError {
     const { server } = this.#deps;
-    const { taskId, tool } = this.#awaited;
-    const text = `Task "${taskId}" of server "${server}" did not end within ${taskMs} ms (timeouts.taskMs).`;
+    const { tool } = this.#awaited;
+    const text = `${this.#subject} did not end within ${taskMs} ms (timeouts.taskMs).`;
     return new McpRuntimeError("timeout", text, { server, tool, outcomeUnknown: true });
   }
+}
+
+/** How a request about a task is sent, if it does not belong to a call. */
+export function toTaskDetails(taskId: string): InternalRequestOptions {
+  return { purpose: "call", isIdempotent: true, secrets: toTaskSecrets(taskId) };
 }
 
 /** @throws {McpRuntimeError} kind `not-found` if the server does not know the task. */
 export async function getTask(
   send: SendRequest,
   taskId: string,
-  details: InternalRequestOptions = { purpose: "call", isIdempotent: true },
+  details: InternalRequestOptions = toTaskDetails(taskId),
 ): Promise<JsonObject> {
   const result = await send("tasks/get", { taskId }, details).catch(toUnknownTaskError);
   const task = isPlainObject(result) ? result : {};
   // The state of another task would be taken for the result of this one.
   if (task["taskId"] === taskId) return task;
-  throw new McpRuntimeError("invalid-response", `The response to tasks/get is not about task "${taskId}".`);
+  throw new McpRuntimeError("invalid-response", "The response to tasks/get is about another task.");
 }
 
 /** Servers return invalid params for a task that they do not know. */

@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import { createMcpTools, type McpClient } from "../../../src/index.js";
+import { createTestClient, deferred, echo, recordWarnings, rejection } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
+import { INITIALIZE_RESULT, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { invokeTool } from "../../fixtures/toolsets.js";
+
+const MEGABYTE = 1_000_000;
+
+/** A server with these results by method. */
+function startResultServer(results: Record<string, object>) {
+  return startRawServer(({ method = "", id, response }) => {
+    if (!Object.hasOwn(results, method)) return false;
+    sendJson(response, id, results[method]);
+    return;
+  });
+}
+
+describe("texts of a server that a model sees besides the text of a result", () => {
+  it("the URI and the file name of a file are limited", async () => {
+    const uri = `file:///${"a".repeat(MEGABYTE)}.pdf`;
+    const resource = { uri, mimeType: "application/pdf", blob: "AAAA" };
+    await using server = await startResultServer({
+      "tools/list": { tools: [{ name: "read", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [{ type: "resource", resource }] },
+    });
+    await using mcp = await createMcpTools({ test: { url: server.url } });
+    const message = await invokeTool(mcp.tools[0]);
+    expect(JSON.stringify(message.content).length).toBeLessThan(10_000);
+    expect(message.artifact).toMatchObject({ content: [{ resource }] });
+  });
+
+  it("the line that describes a resource link is limited", async () => {
+    const link = { type: "resource_link", uri: "f:///x", title: "t".repeat(MEGABYTE), description: " x" };
+    await using server = await startResultServer({
+      "tools/list": { tools: [{ name: "read", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [link] },
+    });
+    await using mcp = await createMcpTools({ test: { url: server.url } });
+    const { content } = await invokeTool(mcp.tools[0]);
+    expect(content).toMatch(/^Resource "t{8000,8192}…": f:\/\/\/x\nx$/);
+  });
+
+  it("instructions and the name of the server are limited", async () => {
+    await using server = await startResultServer({
+      initialize: {
+        ...INITIALIZE_RESULT,
+        serverInfo: { name: "n".repeat(MEGABYTE), version: "v".repeat(MEGABYTE) },
+        instructions: "Call echo. ".repeat(MEGABYTE / 10),
+      },
+    });
+    await using client = createTestClient(server);
+    await client.ensureSession();
+    expect(client.instructions).toHaveLength(65_536);
+    expect(client.serverInfo?.name).toHaveLength(4_096);
+    expect(client.serverInfo?.version).toHaveLength(4_096);
+  });
+
+  it("titles and MIME types in lists are limited", async () => {
+    const long = "x".repeat(MEGABYTE);
+    await using server = await startResultServer({
+      initialize: { ...INITIALIZE_RESULT, capabilities: { resources: {} } },
+      "resources/list": { resources: [{ uri: "f:///x", name: long, title: long, mimeType: long }] },
+    });
+    await using client = createTestClient(server);
+    expect(JSON.stringify(await client.listResources()).length).toBeLessThan(13_000);
+  });
+});
+
+/** Calls a tool as a task, and fires the timers that are due within some time. */
+async function runTask(client: McpClient, clock: FakeClock, ms: number): Promise<unknown> {
+  await client.ensureSession();
+  return clock.advanceUntilSettled(client.callTool(echo(), { task: true }), ms);
+}
+
+describe("a task", () => {
+  const taskId = "5f0c9a2e-secret-task-id";
+  const task = { taskId, status: "working", createdAt: "2026-01-01T00:00:00Z", ttl: null };
+
+  it.each([3_600_000, 1e308])(
+    "with a poll interval of %d ms is polled before its time limit",
+    async (pollInterval) => {
+      await using server = await startResultServer({
+        "tools/call": { task: { ...task, pollInterval } },
+        "tasks/get": { ...task, status: "completed", pollInterval },
+        "tasks/result": { content: [{ type: "text", text: "done" }] },
+      });
+      const clock = new FakeClock();
+      await using client = createTestClient(server, { timeouts: { taskMs: 10_000 } }, { clock });
+      expect(await runTask(client, clock, 9_999)).toMatchObject({ content: [{ text: "done" }] });
+    },
+  );
+
+  it("does not have its id in errors and warnings, also where the server repeats it", async () => {
+    const { promise: cancelled, resolve } = deferred();
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method === "tools/call") sendJson(response, id, { task: { ...task, pollInterval: 0 } });
+      else if (method === "tasks/get")
+        sendJson(response, id, { ...task, statusMessage: `Working on ${taskId}` });
+      else if (method === "tasks/cancel") {
+        response.writeHead(200, { "content-type": "application/json" });
+        const error = { code: -32_603, message: `${taskId} is stubborn` };
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+        resolve();
+      } else return false;
+      return;
+    });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { timeouts: { taskMs: 100 } }, { clock });
+    const warnings = recordWarnings(client);
+    const failure = await rejection(runTask(client, clock, 9_999));
+    await cancelled;
+    await expect.poll(() => warnings.length).toBe(1);
+    expect(failure.message).toBe(
+      'A task of tool "echo" of server "test" did not end within 100 ms (timeouts.taskMs).',
+    );
+    expect(warnings.join()).toContain("is stubborn");
+    expect(warnings.join()).not.toContain(taskId);
+  });
+});
