@@ -92,7 +92,12 @@ export interface AssignedNames {
  * `prefix` function
  */
 export function assignToolNames(tools: readonly NamedTool[], naming: Naming): AssignedNames {
-  const safeNames = tools.map((tool) => toToolName(tool, naming));
+  const prefixes = new Map<string, string | undefined>();
+  const safeNames = tools.map((tool) => {
+    const { server } = tool;
+    if (!prefixes.has(server)) prefixes.set(server, toNamePrefix(server, naming));
+    return toToolName(tool, naming, prefixes.get(server));
+  });
   const { onCollision, reserved } = naming;
   const collisions = findCollisions(tools, safeNames, reserved);
   if (collisions.length === 0) return { names: safeNames, warnings: [] };
@@ -174,15 +179,23 @@ const RESERVED_OWNER = "a reserved name (naming.reserved)";
 const FIX =
   'set naming: { prefix: "server" } or naming: { onCollision: "suffix" }, or exclude one with tools rules';
 
-/** Returns the name of a tool if it collides with no other. */
-export function toToolName(tool: NamedTool, naming: Naming): string {
+/** Returns the name of a tool if it collides with no other. `prefix` is what `toNamePrefix` returns for its server. */
+export function toToolName(
+  tool: NamedTool,
+  naming: Naming,
+  prefix = toNamePrefix(tool.server, naming),
+): string {
+  if (prefix !== undefined) {
+    const prefixed = `${prefix}${toSafeSegment(tool.tool, naming.invalidCharacters)}`;
+    if (prefixed.length <= MAX_NAME_LENGTH) return prefixed;
+  }
   const name = tool.server === TOOLSET_SERVER ? tool.tool : addPrefix(tool, naming.prefix);
   return toSafeName(name, naming);
 }
 
 /** Returns the text that the names of all tools of a server start with; `undefined` where there is none. */
 export function toNamePrefix(server: string, { prefix, invalidCharacters }: Naming): string | undefined {
-  if (prefix !== "server" && prefix !== "mcp") return undefined;
+  if (server === TOOLSET_SERVER || (prefix !== "server" && prefix !== "mcp")) return undefined;
   const segments = prefix === "mcp" ? ["mcp", server] : [server];
   return `${joinSegments(segments, invalidCharacters)}__`;
 }
