@@ -3,7 +3,7 @@ import {
   isObject,
   optionKeys,
   zodToIssues,
-  ZOD_ERROR_MAP,
+  ZOD_CONTEXT,
 } from "../config/parse-options.js";
 import type { CallContext } from "../config/call-context.js";
 import { HEADERS_SCHEMA } from "../config/http-options.js";
@@ -236,7 +236,7 @@ function validateCallOptions(options: CallToolOptions): ConfigIssue[] {
   if (meta !== undefined && !isObject(meta)) addIssue("meta", "an object", meta);
   if (secrets !== undefined && !isStringArray(secrets)) addIssue("secrets", "an array of strings", secrets);
   if (headers === undefined) return issues;
-  const { error } = HEADERS_SCHEMA.safeParse(headers, ZOD_ERROR_MAP);
+  const { error } = HEADERS_SCHEMA.safeParse(headers, ZOD_CONTEXT);
   return error === undefined ? issues : [...issues, ...zodToIssues(error, ["headers"])];
 }
 

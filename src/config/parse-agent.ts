@@ -3,7 +3,7 @@ import { findClosestMatch } from "../errors/find-closest-match.js";
 import { describeValue, formatPath } from "../json/describe-value.js";
 import { isPlainObject, parseJson } from "../json/json.js";
 import { AGENT_SCHEMA, findSpelling, type McpAgentResource, type ToolSnapshot } from "./agent-definition.js";
-import { addIssueAt, flattenIssues, parseOptions, ZOD_ERROR_MAP } from "./parse-options.js";
+import { addIssueAt, flattenIssues, parseOptions, ZOD_CONTEXT } from "./parse-options.js";
 
 const SUBJECT = "The agent definition";
 
@@ -44,7 +44,7 @@ const PARSED_AGENT_SCHEMA = z.unknown().transform((agent, context): ParsedAgent 
     addIssue: (path, message) => addIssueAt(context, toInputPath(agent, path), message),
     locate: (path) => formatPath(toInputPath(agent, path)),
   };
-  const parsed = AGENT_SCHEMA.safeParse(agent, ZOD_ERROR_MAP);
+  const parsed = AGENT_SCHEMA.safeParse(agent, ZOD_CONTEXT);
   if (!parsed.success) {
     for (const { path, message } of flattenIssues(parsed.error.issues))
       report.addIssue(path, message + suggestMisspelledKey(agent, toInputPath(agent, path)));

@@ -27,7 +27,7 @@ export function parseOptions<T>(
 ): T {
   let problems: readonly PathIssue[];
   try {
-    const parsed = schema.safeParse(options, ZOD_ERROR_MAP);
+    const parsed = schema.safeParse(options, ZOD_CONTEXT);
     if (parsed.success) return parsed.data;
     problems = flattenIssues(parsed.error.issues);
   } catch (error) {
@@ -58,7 +58,7 @@ export function parsePart<T>(
   context: IssueContext,
   path: readonly PropertyKey[] = [],
 ): T | undefined {
-  const { data, error } = schema.safeParse(value, ZOD_ERROR_MAP);
+  const { data, error } = schema.safeParse(value, ZOD_CONTEXT);
   const issues = error === undefined ? [] : flattenIssues(error.issues, path);
   for (const issue of issues) addIssueAt(context, issue.path, issue.message);
   return data;
@@ -326,8 +326,11 @@ const TYPE_LABELS: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-/** Makes zod report problems in the format of all our errors. Messages of a schema take precedence. */
-export const ZOD_ERROR_MAP: z.core.ParseContext<z.core.$ZodIssue> = { error: zodErrorMap };
+/**
+ * Makes zod report problems in the format of all our errors; messages of a schema take precedence. `jitless`: zod would
+ * generate code for each object, which takes longer than to parse the few objects that a process has.
+ */
+export const ZOD_CONTEXT: z.core.ParseContext<z.core.$ZodIssue> = { error: zodErrorMap, jitless: true };
 
 function zodErrorMap(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === "invalid_type")

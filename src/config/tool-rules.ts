@@ -7,7 +7,7 @@ import {
   type OptionsOf,
   optionsSchema,
   type PathIssue,
-  ZOD_ERROR_MAP,
+  ZOD_CONTEXT,
 } from "./parse-options.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
@@ -157,7 +157,7 @@ function validateToolRules(rules: unknown): readonly PathIssue[] {
   if (!isPlainObject(rules))
     return [{ path: [], message: `expected rules by tool name, got ${describeValue(rules)}` }];
   return Object.entries(rules).flatMap(([pattern, rule]) => {
-    const { error } = TOOL_RULE_SCHEMA.safeParse(rule, ZOD_ERROR_MAP);
+    const { error } = TOOL_RULE_SCHEMA.safeParse(rule, ZOD_CONTEXT);
     return error === undefined ? [] : flattenIssues(error.issues, [pattern]);
   });
 }

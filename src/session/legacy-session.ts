@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
+import { ZOD_CONTEXT } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
@@ -147,7 +148,7 @@ class InitializeHandshake {
       const text = `Server "${server}" supports MCP ${redactor.excerpt(version)}; this client supports ${LEGACY_VERSIONS.join(", ")}.`;
       throw new McpRuntimeError("unsupported-protocol", text, { server });
     }
-    const { data, error } = INITIALIZE_RESULT.safeParse(result);
+    const { data, error } = INITIALIZE_RESULT.safeParse(result, ZOD_CONTEXT);
     if (data !== undefined) return { ...data, instructions: data.instructions };
     const text = `Server "${server}" returned an invalid initialize result.`;
     throw new McpRuntimeError("invalid-response", text, { server, cause: redactor.redactCause(error) });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
+import { ZOD_CONTEXT } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
@@ -93,7 +94,7 @@ const DISCOVER_RESULT = z.object({
 
 /** Parses the `server/discover` result. Throws when the server does not support `MODERN_VERSION`. */
 function toServerMetadata(result: JsonObject, context: OpenSessionOptions): ServerMetadata {
-  const parsed = DISCOVER_RESULT.safeParse(result);
+  const parsed = DISCOVER_RESULT.safeParse(result, ZOD_CONTEXT);
   if (!parsed.success)
     throw invalidResponseError(context, `the ${DISCOVER_METHOD} result does not match the protocol`);
   const { supportedVersions, capabilities, instructions, _meta } = parsed.data;

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, withDeadline } from "../async/clock.js";
+import { ZOD_CONTEXT } from "../config/parse-options.js";
 import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
@@ -131,7 +132,7 @@ export class StoredSession {
   async #read(cancellation: CancelScope): Promise<LoadedSession | "modern" | undefined> {
     const { store, key } = this.#options;
     const entry = await this.#runOperation("read", cancellation, (signal) => store.get(key, { signal }));
-    const parsed = ENTRY.safeParse(entry);
+    const parsed = ENTRY.safeParse(entry, ZOD_CONTEXT);
     if (!parsed.success) return undefined;
     return "id" in parsed.data ? toLoadedSession(parsed.data) : "modern";
   }

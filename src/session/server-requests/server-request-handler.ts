@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { ZOD_ERROR_MAP, zodToIssues } from "../../config/parse-options.js";
+import { ZOD_CONTEXT, zodToIssues } from "../../config/parse-options.js";
 import type {
   ExtensionsOption,
   ServerRequestContext,
@@ -37,14 +37,14 @@ export class HandlerError extends Error {
 
 /** Parses the params of a request. Throws a `HandlerError` that tells the server what is invalid. */
 export function parseRequest<T>(schema: z.ZodType<T>, params: JsonObject): T {
-  const parsed = schema.safeParse(params, ZOD_ERROR_MAP);
+  const parsed = schema.safeParse(params, ZOD_CONTEXT);
   if (parsed.success) return parsed.data;
   throw new HandlerError("invalidParams", `Invalid params: ${describeIssues(parsed.error)}`);
 }
 
 /** Parses the result of the user's handler. Its mistakes are logged and not sent to the server. */
 export function parseHandlerResult<T>(schema: z.ZodType<T>, handler: string, result: unknown): T {
-  const parsed = schema.safeParse(result, ZOD_ERROR_MAP);
+  const parsed = schema.safeParse(result, ZOD_CONTEXT);
   if (parsed.success) return parsed.data;
   throw invalidResultError(handler, describeIssues(parsed.error));
 }

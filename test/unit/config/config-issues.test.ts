@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configError } from "../../../src/errors/mcp-runtime-error.js";
-import { zodToIssues, ZOD_ERROR_MAP } from "../../../src/config/parse-options.js";
+import { zodToIssues, ZOD_CONTEXT } from "../../../src/config/parse-options.js";
 import { formatPath } from "../../../src/json/describe-value.js";
 
 /** The issues of a value that the schema rejects. */
 function findIssues(schema: z.ZodType, value: unknown, basePath?: readonly PropertyKey[]) {
-  const { error } = schema.safeParse(value, ZOD_ERROR_MAP);
+  const { error } = schema.safeParse(value, ZOD_CONTEXT);
   return error === undefined ? [] : zodToIssues(error, basePath);
 }
 
