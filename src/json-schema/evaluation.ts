@@ -65,6 +65,26 @@ export function requireAll(checks: readonly Check[]): Check {
   };
 }
 
+export type Comparison = (value: number, limit: number) => boolean;
+export const isAtLeast: Comparison = (value, limit) => value >= limit;
+export const isAtMost: Comparison = (value, limit) => value <= limit;
+export const isAbove: Comparison = (value, limit) => value > limit;
+export const isBelow: Comparison = (value, limit) => value < limit;
+
+/** Limits the size of values of one type. `getSize` returns `undefined` for other values. */
+export function compileSizeLimit(
+  keyword: string,
+  getSize: (value: unknown, evaluation: Evaluation) => number | undefined,
+  isWithin: Comparison,
+): CheckCompiler {
+  return (limit, schema) => (value, evaluation, path) => {
+    const size = getSize(value, evaluation);
+    return (
+      size === undefined || isWithin(size, Number(limit)) || evaluation.fail(keyword, schema, value, path)
+    );
+  };
+}
+
 /** Thrown for a value without a JSON type, such as `undefined` or a BigInt. */
 export class NotJsonError extends Error {
   override readonly name = "NotJsonError";

@@ -1,37 +1,25 @@
 import { type JsonObject, toArray } from "../json/json.js";
 import {
+  compileSizeLimit,
   EvaluatedKeys,
+  isAbove,
+  isAtLeast,
+  isAtMost,
+  isBelow,
   requireAll,
   type Check,
   type CheckCompiler,
+  type Comparison,
   type Evaluation,
   type SchemaCompiler,
   type ValuePath,
 } from "./evaluation.js";
-import {
-  isObject,
-  compileRequired,
-  keyCount,
-  compilePropertyNames,
-  compileDependentRequired,
-  compileDependentSchemas,
-  compileDependencies,
-  compileProperties,
-  compilePatternProperties,
-  compileAdditionalProperties,
-  compileUnevaluatedProperties,
-} from "./object-keywords.js";
+import { isObject, OBJECT_CHECKS } from "./object-keywords.js";
 import { toCanonicalJson } from "./schema-hash.js";
 import { textSteps } from "./step-budget.js";
 
 /** The work of a step that does not evaluate a schema. */
 const DIVISION_STEPS = 20;
-
-type Comparison = (value: number, limit: number) => boolean;
-const isAtLeast: Comparison = (value, limit) => value >= limit;
-const isAtMost: Comparison = (value, limit) => value <= limit;
-const isAbove: Comparison = (value, limit) => value > limit;
-const isBelow: Comparison = (value, limit) => value < limit;
 
 /** The keywords that are evaluated. Their errors are reported in this order. */
 export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string, CheckCompiler>([
@@ -44,17 +32,7 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ["allOf", compileAllOf],
   ["oneOf", (subschemas, schema, compiler) => compileUnion("oneOf", subschemas, schema, compiler)],
   ["if", compileCondition],
-  ["required", compileRequired],
-  ["minProperties", compileSizeLimit("minProperties", keyCount, isAtLeast)],
-  ["maxProperties", compileSizeLimit("maxProperties", keyCount, isAtMost)],
-  ["propertyNames", compilePropertyNames],
-  ["dependentRequired", (names, schema) => compileDependentRequired("dependentRequired", names, schema)],
-  ["dependentSchemas", compileDependentSchemas],
-  ["dependencies", compileDependencies],
-  ["properties", compileProperties],
-  ["patternProperties", compilePatternProperties],
-  ["additionalProperties", compileAdditionalProperties],
-  ["unevaluatedProperties", compileUnevaluatedProperties],
+  ...OBJECT_CHECKS,
   ["maxItems", compileSizeLimit("maxItems", itemCount, isAtMost)],
   ["minItems", compileSizeLimit("minItems", itemCount, isAtLeast)],
   [
@@ -185,20 +163,6 @@ function compileCondition(condition: unknown, schema: JsonObject, compiler: Sche
     if (isMet && conditionKeys !== undefined) evaluated?.addAll(conditionKeys, evaluation.steps);
     const branch = isMet ? thenCheck : elseCheck;
     return branch === undefined || branch(value, evaluation, path, evaluated);
-  };
-}
-
-/** Limits the size of values of one type. `getSize` returns `undefined` for other values. */
-function compileSizeLimit(
-  keyword: string,
-  getSize: (value: unknown, evaluation: Evaluation) => number | undefined,
-  isWithin: Comparison,
-): CheckCompiler {
-  return (limit, schema) => (value, evaluation, path) => {
-    const size = getSize(value, evaluation);
-    return (
-      size === undefined || isWithin(size, Number(limit)) || evaluation.fail(keyword, schema, value, path)
-    );
   };
 }
 

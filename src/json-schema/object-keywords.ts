@@ -1,7 +1,11 @@
 import { isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
 import {
+  compileSizeLimit,
+  isAtLeast,
+  isAtMost,
   requireAll,
   type Check,
+  type CheckCompiler,
   type EvaluatedKeys,
   type Evaluation,
   type SchemaCompiler,
@@ -22,11 +26,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function compileRequired(required: unknown, schema: JsonObject): Check {
+const compileRequired: CheckCompiler = (required, schema) => {
   const names = [...new Set(toArray(required).map(String))];
   return (value, evaluation, path) =>
     !isObject(value) || hasAll(value, names, evaluation) || evaluation.fail("required", schema, value, path);
-}
+};
 
 function hasAll(value: JsonObject, names: readonly string[], { steps }: Evaluation): boolean {
   let found = 0;
@@ -38,15 +42,11 @@ function hasAll(value: JsonObject, names: readonly string[], { steps }: Evaluati
   return found === names.length;
 }
 
-export function keyCount(value: unknown, evaluation: Evaluation): number | undefined {
+function keyCount(value: unknown, evaluation: Evaluation): number | undefined {
   return isObject(value) ? keysOf(value, evaluation).length : undefined;
 }
 
-export function compilePropertyNames(
-  subschema: unknown,
-  schema: JsonObject,
-  compiler: SchemaCompiler,
-): Check {
+const compilePropertyNames: CheckCompiler = (subschema, schema, compiler) => {
   const check = compiler.compile(subschema, schema);
   return (value, evaluation, path) => {
     if (!isObject(value)) return true;
@@ -54,9 +54,9 @@ export function compilePropertyNames(
       if (!evaluation.isValid(check, name)) return evaluation.fail("propertyNames", schema, value, path);
     return true;
   };
-}
+};
 
-export function compileDependentRequired(keyword: string, dependencies: unknown, schema: JsonObject): Check {
+function compileDependentRequired(keyword: string, dependencies: unknown, schema: JsonObject): Check {
   const requirements = Object.entries(toObject(dependencies)).flatMap(([trigger, names]) =>
     isStringArray(names) ? [{ trigger, names: [...new Set(names)] }] : [],
   );
@@ -70,11 +70,7 @@ export function compileDependentRequired(keyword: string, dependencies: unknown,
   };
 }
 
-export function compileDependentSchemas(
-  subschemas: unknown,
-  schema: JsonObject,
-  compiler: SchemaCompiler,
-): Check {
+function compileDependentSchemas(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
   const dependents = Object.entries(toObject(subschemas))
     .filter(([, subschema]) => !Array.isArray(subschema))
     .map(([trigger, subschema]) => ({ trigger, check: compiler.compile(subschema, schema) }));
@@ -92,21 +88,17 @@ export function compileDependentSchemas(
 }
 
 /** The keyword of older drafts for both `dependentRequired` and `dependentSchemas`. */
-export function compileDependencies(
-  dependencies: unknown,
-  schema: JsonObject,
-  compiler: SchemaCompiler,
-): Check {
+const compileDependencies: CheckCompiler = (dependencies, schema, compiler) => {
   return requireAll([
     compileDependentRequired("dependencies", dependencies, schema),
     compileDependentSchemas(dependencies, schema, compiler),
   ]);
-}
+};
 
 /** With more declared properties, those of the value are looked up in them, not the other way round. */
 const MAX_SCANNED_PROPERTIES = 32;
 
-export function compileProperties(properties: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+const compileProperties: CheckCompiler = (properties, schema, compiler) => {
   const declared = Object.entries(toObject(properties)).map(
     ([name, subschema]) => [name, compiler.compile(subschema, schema)] as const,
   );
@@ -134,7 +126,7 @@ export function compileProperties(properties: unknown, schema: JsonObject, compi
     }
     return isValid;
   };
-}
+};
 
 /** Evaluates the properties that are selected. */
 function evaluateProperties(
@@ -157,24 +149,16 @@ function evaluateProperties(
   };
 }
 
-export function compilePatternProperties(
-  patterns: unknown,
-  schema: JsonObject,
-  compiler: SchemaCompiler,
-): Check {
+const compilePatternProperties: CheckCompiler = (patterns, schema, compiler) => {
   const checks = Object.entries(toObject(patterns)).map(([pattern, subschema]) =>
     evaluateProperties(compiler.compile(subschema, schema), (name, { steps }) =>
       compiler.matches(pattern, name, steps),
     ),
   );
   return requireAll(checks);
-}
+};
 
-export function compileAdditionalProperties(
-  subschema: unknown,
-  schema: JsonObject,
-  compiler: SchemaCompiler,
-): Check {
+const compileAdditionalProperties: CheckCompiler = (subschema, schema, compiler) => {
   const declared = new Set(Object.keys(toObject(schema["properties"])));
   const patterns = Object.keys(toObject(schema["patternProperties"]));
   return evaluateProperties(
@@ -182,15 +166,26 @@ export function compileAdditionalProperties(
     (name, { steps }) =>
       !declared.has(name) && !patterns.some((pattern) => compiler.matches(pattern, name, steps)),
   );
-}
+};
 
-export function compileUnevaluatedProperties(
-  subschema: unknown,
-  schema: JsonObject,
-  compiler: SchemaCompiler,
-): Check {
+const compileUnevaluatedProperties: CheckCompiler = (subschema, schema, compiler) => {
   return evaluateProperties(
     compiler.compile(subschema, schema),
     (name, _, evaluated) => evaluated?.has(name) !== true,
   );
-}
+};
+
+/** The keywords for objects, in the order in which their errors are reported. */
+export const OBJECT_CHECKS: readonly (readonly [keyword: string, compile: CheckCompiler])[] = [
+  ["required", compileRequired],
+  ["minProperties", compileSizeLimit("minProperties", keyCount, isAtLeast)],
+  ["maxProperties", compileSizeLimit("maxProperties", keyCount, isAtMost)],
+  ["propertyNames", compilePropertyNames],
+  ["dependentRequired", (names, schema) => compileDependentRequired("dependentRequired", names, schema)],
+  ["dependentSchemas", compileDependentSchemas],
+  ["dependencies", compileDependencies],
+  ["properties", compileProperties],
+  ["patternProperties", compilePatternProperties],
+  ["additionalProperties", compileAdditionalProperties],
+  ["unevaluatedProperties", compileUnevaluatedProperties],
+];

@@ -5,7 +5,7 @@ import { describeModel, intendedTypes, isUnconstrained } from "./describe-model.
 import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS, readTypeModel } from "./read-type-model.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
-import { countEntries, StepBudget, StepLimitError } from "./step-budget.js";
+import { countEntries, StepBudget, unlessLimited } from "./step-budget.js";
 import {
   ANY,
   JSON_TYPES,
@@ -127,7 +127,7 @@ function render(
     const levelSteps = new StepBudget(index === 0 ? MAX_FULL_DETAIL_STEPS : Math.trunc(share));
     // What was read at a higher level is the same, unless a limit of this one applies.
     const isSame = read !== undefined && read.depth < level.maxDepth && read.isOnce === isOnce(level);
-    if (!isSame) read = tryReadRoot(sanitized, level, levelSteps);
+    if (!isSame) read = unlessLimited(() => readRoot(sanitized, level, levelSteps));
     steps.add(levelSteps.used);
     const limits = toWriteLimits(level, level.isRelative === true ? maxGrownChars : MAX_SCHEMA_CHARS);
     const schema = read && tryWriteRoot(read, limits);
@@ -161,15 +161,6 @@ interface RootConstraints {
   readonly depth: number;
 }
 
-/** Returns `undefined` if a level of detail exceeds the limit of what is read. */
-function tryReadRoot(
-  sanitized: SanitizedSchema,
-  level: DetailLevel,
-  steps: StepBudget,
-): RootConstraints | undefined {
-  return unlessLimited(() => readRoot(sanitized, level, steps));
-}
-
 /** Returns `undefined` if a level of detail exceeds the limit of what is written. */
 function tryWriteRoot({ constraints }: RootConstraints, limits: WriteLimits): JsonObject | undefined {
   const schema = unlessLimited(() => writeRoot(constraints, limits));
@@ -180,15 +171,6 @@ function tryWriteRoot({ constraints }: RootConstraints, limits: WriteLimits): Js
 function writeRoot(constraints: TypeConstraints, limits: WriteLimits): JsonObject {
   const { additional = NEVER } = constraints;
   return writeConstraints("object", omitUnsupportedNames({ ...constraints, additional }, limits), limits);
-}
-
-function unlessLimited<Result>(work: () => Result): Result | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof StepLimitError) return undefined;
-    throw error;
-  }
 }
 
 function readRoot(sanitized: SanitizedSchema, level: DetailLevel, steps: StepBudget): RootConstraints {

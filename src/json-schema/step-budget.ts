@@ -55,6 +55,16 @@ export class StepBudget {
   }
 }
 
+/** Returns `undefined` if the work exceeds its budget. */
+export function unlessLimited<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof StepLimitError) return undefined;
+    throw error;
+  }
+}
+
 /** The number of values, names or subschemas in the keywords of a schema. */
 export function countEntries(schema: JsonObject): number {
   let count = 0;

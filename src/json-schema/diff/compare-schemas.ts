@@ -12,7 +12,7 @@ import {
   TYPE_SCHEMAS,
 } from "./schema-document.js";
 import { toCanonicalJson } from "../schema-hash.js";
-import { countEntries, StepBudget, StepLimitError } from "../step-budget.js";
+import { countEntries, StepBudget, unlessLimited } from "../step-budget.js";
 
 const NARROWED: readonly ParameterChange[] = [{ parameter: "", what: "type" }];
 const CHANGED: readonly ParameterChange[] = [{ parameter: "", what: "changed" }];
@@ -61,12 +61,7 @@ class SchemaComparison {
 
   run(): readonly ParameterChange[] {
     const [oldRoot, newRoot] = this.#roots;
-    try {
-      return this.#compare(this.#old.flatten([oldRoot]), newRoot);
-    } catch (error) {
-      if (error instanceof StepLimitError) return NARROWED;
-      throw error;
-    }
+    return unlessLimited(() => this.#compare(this.#old.flatten([oldRoot]), newRoot)) ?? NARROWED;
   }
 
   #accepts(old: Conjuncts, now: unknown): boolean {
@@ -186,7 +181,7 @@ class SchemaComparison {
 
   #compareProperty(old: Conjuncts, conjuncts: Conjuncts, name: string): readonly ParameterChange[] {
     if (this.#steps.isExceeded) return NARROWED;
-    try {
+    const changes = unlessLimited(() => {
       this.#steps.spend(old.length + conjuncts.length);
       const before = this.#old.valueOf(old, name);
       const schemas = conjuncts.flatMap((schema) => {
@@ -195,10 +190,8 @@ class SchemaComparison {
       });
       const significant = before.filter((schema) => schema !== true);
       return schemas.flatMap((schema) => this.#compareInner(significant, schema));
-    } catch (error) {
-      if (error instanceof StepLimitError) return NARROWED;
-      throw error;
-    }
+    });
+    return changes ?? NARROWED;
   }
 
   #compareItems(old: Conjuncts, schema: JsonObject): ParameterChange[] {
