@@ -2,6 +2,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, delay } from "../async/clock.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { META_KEYS } from "../transports/http/modern-era.js";
 import { isSameId, type RequestId } from "../transports/json-rpc.js";
@@ -108,10 +109,14 @@ export class ListenStream {
   }
 
   /** Called with the params of the notification that the server has accepted a stream. */
-  acknowledge({ _meta: meta }: JsonObject): void {
+  acknowledge({ _meta: meta, notifications }: JsonObject): void {
     const id = isPlainObject(meta) ? meta[META_KEYS.subscriptionId] : undefined;
     const stream = [...this.#streams].find(({ wireId }) => wireId !== undefined && isSameId(id, wireId));
     if (stream === undefined || stream.isAcknowledged) return;
+    if (typeof stream.topic === "string" && isDeclined(stream.topic, notifications)) {
+      stream.cancellation.cancel(this.#declinedError(stream.topic));
+      return;
+    }
     this.#delayMs = INITIAL_DELAY_MS;
     stream.acknowledge();
   }
@@ -160,6 +165,12 @@ export class ListenStream {
     const { server } = this.#options;
     const text = `Server "${server}" cannot send resource updates: its transport only returns responses. Read the resource again instead.`;
     return new McpRuntimeError("invalid-config", text, { server });
+  }
+
+  #declinedError(uri: string): McpRuntimeError {
+    const { server } = this.#options;
+    const text = `Server "${server}" does not send updates of the resource "${excerpt(uri)}".`;
+    return new McpRuntimeError("not-found", text, { server });
   }
 
   #toFilter(): JsonObject {
@@ -230,6 +241,13 @@ export class ListenStream {
     for (const uri of resources)
       this.#options.onNotification({ method: "notifications/resources/updated", params: { uri } });
   }
+}
+
+/** A server acknowledges what it accepts of the requested notifications. Some do not repeat it. */
+function isDeclined(uri: string, notifications: unknown): boolean {
+  if (!isPlainObject(notifications)) return false;
+  const { resourceSubscriptions: accepted } = notifications;
+  return !Array.isArray(accepted) || !accepted.includes(uri);
 }
 
 function isPermanent(error: unknown): boolean {

@@ -86,6 +86,8 @@ const DISCOVER_RESULT = z.object({
   supportedVersions: z.array(z.string()),
   capabilities: z.record(z.string(), z.unknown()),
   instructions: INSTRUCTIONS.optional().catch(undefined),
+  // Servers of a draft have it here instead of in `_meta`.
+  serverInfo: SERVER_INFO.optional().catch(undefined),
   _meta: z
     .object({ [META_KEYS.serverInfo]: SERVER_INFO.optional().catch(undefined) })
     .optional()
@@ -97,10 +99,10 @@ function toServerMetadata(result: JsonObject, context: OpenSessionOptions): Serv
   const parsed = DISCOVER_RESULT.safeParse(result, ZOD_CONTEXT);
   if (!parsed.success)
     throw invalidResponseError(context, `the ${DISCOVER_METHOD} result does not match the protocol`);
-  const { supportedVersions, capabilities, instructions, _meta } = parsed.data;
+  const { supportedVersions, capabilities, instructions, serverInfo, _meta } = parsed.data;
   if (!supportedVersions.includes(MODERN_VERSION)) throw unsupportedVersionError(supportedVersions, context);
   return {
-    serverInfo: _meta?.[META_KEYS.serverInfo],
+    serverInfo: _meta?.[META_KEYS.serverInfo] ?? serverInfo,
     capabilities,
     instructions,
     protocolVersion: MODERN_VERSION,
