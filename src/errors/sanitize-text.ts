@@ -71,3 +71,12 @@ export function excerpt(text: string): string {
   const line = stripHiddenCharacters(truncate(text, MAX_TEXT_LENGTH)).replace(/\s+/g, " ").trim();
   return truncate(line, MAX_EXCERPT_LENGTH);
 }
+
+/** Describes what a callback threw, which may be any value. */
+export function describeThrown(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  } catch {
+    return "a value that cannot be printed";
+  }
+}

@@ -1,3 +1,5 @@
+import { describeThrown } from "../errors/sanitize-text.js";
+
 const CONNECT_SYSCALLS: ReadonlySet<unknown> = new Set(["getaddrinfo", "connect"]);
 
 /** Whether an error proves that the connection was never established, so that nothing was sent. */
@@ -73,5 +75,5 @@ export function describeMalformedResponse(error: Error): string | undefined {
 export function unwrapFetchError(error: unknown): Error {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const reason: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-  return reason instanceof Error ? reason : new Error(String(error));
+  return reason instanceof Error ? reason : new Error(describeThrown(error));
 }

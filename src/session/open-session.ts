@@ -4,6 +4,7 @@ import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { describeThrown } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { clientClosedError, closedDuringHandshakeError, type Transport } from "../transports/transport.js";
 import { ServerRequests } from "./server-requests/server-requests.js";
@@ -69,7 +70,7 @@ async function openTransport(options: OpenSessionOptions, attempt: CancelScope):
     const closed = clientClosedError(server);
     if (attempt.isCancelled) opening.then((late) => late.close(closed)).catch(() => undefined);
     if (attempt.isCancelled || error instanceof McpRuntimeError) throw error;
-    const message = redactor.redact(error instanceof Error ? error.message : String(error));
+    const message = redactor.redact(describeThrown(error));
     throw new McpRuntimeError("not-sent", `The transport of server "${server}" failed to open: ${message}`, {
       server,
       cause: redactor.redactCause(error),

@@ -1,5 +1,6 @@
 import { Semaphore } from "../async/semaphore.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
+import { excerpt } from "../errors/sanitize-text.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
 import { isOfferedToModels, type McpToolInfo } from "../config/list-items.js";
 import type { DescriptionOptions, InputValidation } from "../config/tool-rules.js";
@@ -307,5 +308,5 @@ function warnAboutTool(
 }
 
 function describeTool(message: string, tool: string, { caller, server }: ServerTools): string {
-  return caller.redact(`Server "${server}", tool "${tool}": ${message}`);
+  return caller.redact(`Server "${server}", tool "${excerpt(tool)}": ${message}`);
 }
