@@ -10,42 +10,31 @@ import type { Progress, RequestTracker, SendStatus } from "../transports/transpo
 import type { CallerContext } from "./call-options.js";
 
 /** What a request is; the same for all its attempts. */
-export interface RequestContextOptions {
-  /** Reported in events. @default a random UUID */
-  readonly requestId: string | undefined;
-  readonly method: string;
-  readonly params: JsonObject;
-  /** Set for tool calls. */
-  readonly tool: string | undefined;
-  /** The server capability that the request requires; it is not sent to a server without it. */
-  readonly capability: string | undefined;
-  /** The identity whose session is used. */
-  readonly identity: string;
-  /** Set if the server definition has an `identity`. */
-  readonly context: CallContext | undefined;
-  /** In the time of the client's clock. */
-  readonly startedAt: number;
-  readonly requestMs: number;
+export interface RequestContextOptions extends Pick<
+  RequestContext,
+  | "requestId"
+  | "method"
+  | "params"
+  | "tool"
+  | "capability"
+  | "identity"
+  | "context"
+  | "startedAt"
+  | "requestMs"
+  | "isIdempotent"
+  | "signal"
+  | "cancellation"
+  | "connect"
+  | "headers"
+  | "deferInput"
+  | "callerContext"
+  | "loggableArgs"
+  | "secretLeases"
+> {
   /** 0 means no limit. */
   readonly totalMs: number;
-  /** It may safely run twice. */
-  readonly isIdempotent: boolean;
-  /** The signal of the caller; `cancellation` follows it. */
-  readonly signal: AbortSignal | undefined;
-  readonly cancellation: CancelScope;
-  /** Connects, in the client epoch in which the request began. Synchronous once the connection is open. */
-  readonly connect: () => Connection | Promise<Connection>;
-  readonly headers: Readonly<Record<string, string>> | undefined;
-  /** Input requests of the server are returned to the caller instead of being handled by the session. */
-  readonly deferInput: boolean;
-  /** The `context` of the caller, for event listeners. */
-  readonly callerContext: CallerContext | undefined;
-  /** Returns the tool arguments that may be recorded, if not all of them may. */
-  readonly loggableArgs: (() => JsonObject) | undefined;
   /** Must not throw. */
   readonly onProgress: ((progress: Progress) => void) | undefined;
-  /** Keep the secrets of the call redacted while it is running. */
-  readonly secretLeases: readonly (SecretLease | undefined)[] | undefined;
 }
 
 /**
@@ -57,19 +46,31 @@ export interface RequestContextOptions {
  */
 export class RequestContext implements SessionRequest, RequestTracker {
   readonly method: string;
+  /** Set for tool calls. */
   readonly tool: string | undefined;
+  /** The server capability that the request requires; it is not sent to a server without it. */
   readonly capability: string | undefined;
+  /** The identity whose session is used. */
   readonly identity: string;
+  /** Set if the server definition has an `identity`. */
   readonly context: CallContext | undefined;
+  /** In the time of the client's clock. */
   readonly startedAt: number;
   readonly requestMs: number;
+  /** It may safely run twice. */
   readonly isIdempotent: boolean;
+  /** The signal of the caller; `cancellation` follows it. */
   readonly signal: AbortSignal | undefined;
+  /** Connects, in the client epoch in which the request began. Synchronous once the connection is open. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** Input requests of the server are returned to the caller instead of being handled by the session. */
   readonly deferInput: boolean;
+  /** The `context` of the caller, for event listeners. */
   readonly callerContext: CallerContext | undefined;
+  /** Returns the tool arguments that may be recorded, if not all of them may. */
   readonly loggableArgs: (() => JsonObject) | undefined;
+  /** Keep the secrets of the call redacted while it is running. */
   readonly secretLeases: readonly (SecretLease | undefined)[] | undefined;
   readonly #progressListener: ((progress: Progress) => void) | undefined;
   /** The end of the total timeout, in the time of the client's clock. No inner wait exceeds it. */
