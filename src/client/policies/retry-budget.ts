@@ -6,7 +6,7 @@ export class RetryBudgets {
   /** How many budgets are kept. */
   readonly #maxIdentities: () => number;
   readonly #server: RetryBudget;
-  readonly #byIdentity = new Map<string, CombinedBudget>();
+  readonly #byIdentity = new Map<string, RetryBudget>();
 
   constructor(clock: Clock, maxIdentities: () => number) {
     this.#clock = clock;
@@ -14,10 +14,10 @@ export class RetryBudgets {
     this.#server = new RetryBudget(clock);
   }
 
-  get(identity: string): CombinedBudget {
+  get(identity: string): RetryBudget {
     const existing = this.#byIdentity.get(identity);
     if (existing !== undefined) return existing;
-    const budget = new CombinedBudget(this.#server, new RetryBudget(this.#clock));
+    const budget = new RetryBudget(this.#clock, this.#server);
     this.#byIdentity.set(identity, budget);
     const [oldest] = this.#byIdentity.keys();
     if (this.#byIdentity.size > this.#maxIdentities() && oldest !== undefined)
@@ -30,59 +30,38 @@ export class RetryBudgets {
   }
 }
 
-/** Requires a token of both the server and the identity. */
-class CombinedBudget {
-  readonly #server: RetryBudget;
-  readonly #identity: RetryBudget;
-
-  constructor(server: RetryBudget, identity: RetryBudget) {
-    this.#server = server;
-    this.#identity = identity;
-  }
-
-  get isEmpty(): boolean {
-    return this.#server.isEmpty || this.#identity.isEmpty;
-  }
-
-  deposit(): void {
-    this.#server.deposit();
-    this.#identity.deposit();
-  }
-
-  withdraw(): void {
-    this.#server.withdraw();
-    this.#identity.withdraw();
-  }
-}
-
 /** One retry for every ten calls, and at least ten per minute. */
 const TOKENS_PER_CALL = 0.1;
 const TOKENS_PER_MINUTE = 10;
 const MAX_TOKENS = 100;
 const MINUTE_MS = 60_000;
 
-/** A token bucket for retries. Calls and time add tokens. */
+/** A token bucket for retries. Calls and time add tokens. A retry takes a token of the parent, too. */
 export class RetryBudget {
   readonly #clock: Clock;
+  readonly #parent: RetryBudget | undefined;
   #tokens = TOKENS_PER_MINUTE;
   #refilledAt: number;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, parent?: RetryBudget) {
     this.#clock = clock;
+    this.#parent = parent;
     this.#refilledAt = clock.now();
   }
 
   /** Called for each call. */
   deposit(): void {
+    this.#parent?.deposit();
     this.#tokens = Math.min(MAX_TOKENS, this.#tokens + TOKENS_PER_CALL);
   }
 
   get isEmpty(): boolean {
     this.#refill();
-    return this.#tokens < 1;
+    return this.#tokens < 1 || this.#parent?.isEmpty === true;
   }
 
   withdraw(): void {
+    this.#parent?.withdraw();
     this.#refill();
     this.#tokens -= 1;
   }
