@@ -223,14 +223,13 @@ export class ClientEvents {
 
   /** The subscribers of an event, including the debug log. */
   subscribersOf(name: keyof McpClientEvents): EventSubscribers {
-    return this.#emitter.subscribersOf(name, isLogged(name) ? () => this.#isDebug() : undefined);
+    return this.#emitter.subscribersOf(name, name in FORMATTERS ? () => this.#isDebug() : undefined);
   }
 
   emit<Name extends keyof McpClientEvents>(name: Name, event: McpClientEvents[Name]): void {
     this.#emitter.emit(name, event);
-    if (!isLogged(name) || !this.#isDebug()) return;
-    const line = formatEvent(name, event);
-    if (line !== undefined) this.debug(line);
+    const format = FORMATTERS[name];
+    if (format !== undefined && this.#isDebug()) this.debug(format(event));
   }
 
   warn(text: string, code?: WarningCode): void {
@@ -303,17 +302,6 @@ const FORMATTERS: EventFormatters = {
     `Server "${server}": the connection of session ${generation} was lost`,
   breakerChanged: ({ server, state }) => `Server "${server}": the circuit breaker is ${state}`,
 };
-
-function isLogged(name: keyof McpClientEvents): boolean {
-  return FORMATTERS[name] !== undefined;
-}
-
-function formatEvent<Name extends keyof McpClientEvents>(
-  name: Name,
-  event: McpClientEvents[Name],
-): string | undefined {
-  return FORMATTERS[name]?.(event);
-}
 
 function formatSubject(server: string, method: string, tool: string | undefined): string {
   return `Server "${server}": ${tool === undefined ? method : `${method} ${tool}`}`;

@@ -17,7 +17,7 @@ import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { clientClosedError } from "../transports/transport.js";
 import type { ClientEvents } from "./client-events.js";
-import { HandshakeEventEmitter, SessionEventEmitter } from "./session-event-emitter.js";
+import { observeHandshake, SessionEventEmitter } from "./session-event-emitter.js";
 import { SessionState } from "./session-state.js";
 
 /**
@@ -95,7 +95,6 @@ interface OpenedSession {
  */
 export class ClientLifecycle {
   readonly #options: ClientLifecycleOptions;
-  readonly #handshakes: HandshakeEventEmitter;
   #epoch: ClientEpoch;
   #previousEpoch: ClientEpoch | undefined;
   /** Whether a session of this identity listens for changes of the server's tools, without a listener. */
@@ -110,7 +109,6 @@ export class ClientLifecycle {
 
   constructor(options: ClientLifecycleOptions) {
     this.#options = options;
-    this.#handshakes = new HandshakeEventEmitter({ ...options, server: options.config.name });
     this.#epoch = this.#newEpoch();
   }
 
@@ -207,15 +205,13 @@ export class ClientLifecycle {
 
   async #shortenDrain(drainMs: number): Promise<void> {
     const { calls, closing } = this.#previousEpoch ?? {};
-    await calls?.waitUntilDrained(drainMs, this.#options.clock);
-    calls?.cancelAll(this.#closedError());
+    await calls?.end(drainMs, this.#options.clock, this.#closedError);
     await closing;
   }
 
   async #closeEpoch(epoch: ClientEpoch, drainMs: number): Promise<void> {
-    await epoch.calls.waitUntilDrained(drainMs, this.#options.clock);
-    epoch.calls.cancelAll(this.#closedError());
-    epoch.closed.cancel(this.#closedError());
+    await epoch.calls.end(drainMs, this.#options.clock, this.#closedError);
+    epoch.closed.cancel(this.#closedError);
     const connection = await epoch.connecting?.catch(() => undefined);
     await connection?.close();
     epoch.sessionEvents.closeAll();
@@ -233,9 +229,8 @@ export class ClientLifecycle {
     );
   }
 
-  #closedError(): McpRuntimeError {
-    const { name: server } = this.#options.config;
-    return clientClosedError(server);
+  get #closedError(): McpRuntimeError {
+    return clientClosedError(this.#options.config.name);
   }
 
   /** Concurrent callers share one attempt; the next call after a failed attempt starts a new one. */
@@ -262,7 +257,8 @@ export class ClientLifecycle {
         era: this.#protocol,
         keys: this.#keys,
         config,
-        observeHandshake: (handshake, runHandshake) => this.#handshakes.observe(handshake, runHandshake),
+        observeHandshake: (handshake, runHandshake) =>
+          observeHandshake(handshake, runHandshake, { ...this.#options, server: config.name }),
         onOpened: (identity, session, generation) =>
           this.#onSessionOpened(epoch, { identity, session, generation }),
         onDisconnected: (identity, generation) => {
@@ -345,8 +341,13 @@ class InFlightCalls {
     };
   }
 
-  /** Resolves when no call is left, at the latest after `ms`. */
-  waitUntilDrained(ms: number, clock: Clock): Promise<void> {
+  /** Waits until no call is left, at most `ms`, and cancels the others. */
+  async end(ms: number, clock: Clock, reason: McpRuntimeError): Promise<void> {
+    await this.#waitUntilDrained(ms, clock);
+    for (const call of this.#calls.values()) call.cancel(reason);
+  }
+
+  #waitUntilDrained(ms: number, clock: Clock): Promise<void> {
     if (this.#calls.isEmpty || ms === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const cancelTimer = clock.after(ms, resolve);
@@ -355,10 +356,6 @@ class InFlightCalls {
         resolve();
       });
     });
-  }
-
-  cancelAll(reason: unknown): void {
-    for (const call of this.#calls.values()) call.cancel(reason);
   }
 }
 

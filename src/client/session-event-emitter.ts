@@ -113,62 +113,46 @@ export class SessionEventEmitter {
   }
 }
 
-interface HandshakeEventDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly events: ClientEvents;
-  readonly metrics: RequestMetrics;
-  readonly redactor: Redactor;
-}
-
-/** Counts handshakes and emits their events. */
-export class HandshakeEventEmitter {
-  readonly #deps: HandshakeEventDependencies;
-
-  constructor(deps: HandshakeEventDependencies) {
-    this.#deps = deps;
-  }
-
-  async observe(
-    { identity, config }: { readonly identity: string; readonly config: Pick<ServerConfig, "address"> },
-    runHandshake: (meta: JsonObject) => Promise<Session>,
-  ): Promise<Session> {
-    const { server, clock, events, metrics, redactor } = this.#deps;
-    const startedAt = clock.now();
-    const meta = new Map<string, string>();
-    const wrappers: RequestWrapper[] = [];
-    const commonFields = { token: {}, server, identity };
-    events.emit("handshakeStarted", {
+/** Counts a handshake and emits its events. */
+export async function observeHandshake(
+  { identity, config }: { readonly identity: string; readonly config: Pick<ServerConfig, "address"> },
+  runHandshake: (meta: JsonObject) => Promise<Session>,
+  { server, clock, events, metrics, redactor }: Omit<SessionEventDependencies, "config">,
+): Promise<Session> {
+  const startedAt = clock.now();
+  const meta = new Map<string, string>();
+  const wrappers: RequestWrapper[] = [];
+  const commonFields = { token: {}, server, identity };
+  events.emit("handshakeStarted", {
+    ...commonFields,
+    addMeta: (name, value) => meta.set(name, value),
+    wrap: (wrapper) => wrappers.push(wrapper),
+  });
+  const emitEnd = (session: Session | undefined, failure: unknown) => {
+    metrics.onHandshakeEnded(session === undefined ? "failures" : "successes");
+    const error = failure instanceof McpRuntimeError ? failure : undefined;
+    const protocolVersion = session?.metadata?.protocolVersion;
+    events.emit("handshakeEnded", {
       ...commonFields,
-      addMeta: (name, value) => meta.set(name, value),
-      wrap: (wrapper) => wrappers.push(wrapper),
+      latencyMs: clock.now() - startedAt,
+      method: protocolVersion === MODERN_VERSION ? "server/discover" : "initialize",
+      kind: session === undefined ? (error?.kind ?? "cancelled") : undefined,
+      error,
+      endpoint: serverEndpoint(config),
+      sessionId: redactedSessionId(session, redactor),
+      protocolVersion,
     });
-    const emitEnd = (session: Session | undefined, failure: unknown) => {
-      metrics.onHandshakeEnded(session === undefined ? "failures" : "successes");
-      const error = failure instanceof McpRuntimeError ? failure : undefined;
-      const protocolVersion = session?.metadata?.protocolVersion;
-      events.emit("handshakeEnded", {
-        ...commonFields,
-        latencyMs: clock.now() - startedAt,
-        method: protocolVersion === MODERN_VERSION ? "server/discover" : "initialize",
-        kind: session === undefined ? (error?.kind ?? "cancelled") : undefined,
-        error,
-        endpoint: serverEndpoint(config),
-        sessionId: redactedSessionId(session, redactor),
-        protocolVersion,
-      });
-    };
-    try {
-      const session = await wrapRequest(
-        wrappers,
-        () => runHandshake(Object.fromEntries(meta)),
-        (error) => events.warn(`A handshake wrapper of a listener failed: ${String(error)}`),
-      );
-      emitEnd(session, undefined);
-      return session;
-    } catch (error) {
-      emitEnd(undefined, error);
-      throw error;
-    }
+  };
+  try {
+    const session = await wrapRequest(
+      wrappers,
+      () => runHandshake(Object.fromEntries(meta)),
+      (error) => events.warn(`A handshake wrapper of a listener failed: ${String(error)}`),
+    );
+    emitEnd(session, undefined);
+    return session;
+  } catch (error) {
+    emitEnd(undefined, error);
+    throw error;
   }
 }
