@@ -140,7 +140,7 @@ export function assertConcurrency(server: string, concurrency: number): void {
   throw new McpRuntimeError("invalid-config", text, { server });
 }
 
-const REQUEST_KEYS = { signal: true, timeoutMs: true, context: true } as const;
+export const REQUEST_KEYS = { signal: true, timeoutMs: true, context: true } as const;
 const CALL_TOOL_KEYS = {
   ...REQUEST_KEYS,
   onProgress: true,

@@ -129,12 +129,13 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
       runner.request("ping", {}, { ...requestOptions, isIdempotent: true, purpose: "call" }),
     warn: (message) => events.warn(`Server "${server}": ${message}`),
   });
-  const tasks = new TaskClient({ server, clock, random, events, redactor, lifecycle, runner });
-  const tools = new ToolClient({ server, clock, runner, tasks, redactor });
-  const lists = new ListReader({ server, clock, events, lifecycle, runner });
-  const resources = new ResourceClient({ server, lifecycle, runner, lists });
-  const prompts = new PromptClient({ server, runner, lists });
-  const skills = new SkillClient({ server, runner, lists, resources });
+  const deps = { server, clock, random, events, redactor, lifecycle, runner };
+  const tasks = new TaskClient(deps);
+  const tools = new ToolClient({ ...deps, tasks });
+  const lists = new ListReader(deps);
+  const resources = new ResourceClient(deps);
+  const prompts = new PromptClient(deps);
+  const skills = new SkillClient({ ...deps, lists, resources });
   const features = { tools, tasks, lists, resources, prompts, skills };
   return { events, lifecycle, breakers, probe, metrics, runner, ...features };
 }

@@ -1,4 +1,3 @@
-import type { Clock } from "../async/clock.js";
 import {
   type ParsedInfo,
   type McpPromptInfo,
@@ -21,23 +20,14 @@ import {
   type RequestOptions,
 } from "./call-options.js";
 import type { ClientEvents } from "./client-events.js";
-import type { ClientLifecycle } from "./client-lifecycle.js";
-import type { RequestRunner } from "./request-runner.js";
+import type { RequestDependencies } from "./request-runner.js";
 import { type McpSkillInfo, normalizeUri, parseSkillInfo, SKILLS_EXTENSION } from "./skills/skill-info.js";
-
-interface ListReaderDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly events: ClientEvents;
-  readonly lifecycle: ClientLifecycle;
-  readonly runner: RequestRunner;
-}
 
 /** Reads complete lists from one server. */
 export class ListReader {
-  readonly #deps: ListReaderDependencies;
+  readonly #deps: RequestDependencies;
 
-  constructor(deps: ListReaderDependencies) {
+  constructor(deps: RequestDependencies) {
     this.#deps = deps;
   }
 

@@ -14,7 +14,7 @@ import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
-import { stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { excerpt, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import type { ServerMetadata, Session } from "../session/session.js";
 import { type ClientMetrics, RequestMetrics } from "../telemetry/request-metrics.js";
@@ -37,13 +37,15 @@ import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt
 import type { RequestRunner } from "./request-runner.js";
 import { SHARED_IDENTITY } from "./resolve-identity.js";
 import type { McpResourceContent } from "./resource-client.js";
-import { setLogLevelRequest, type LogLevel } from "./session-state.js";
+import { assertLogLevel, type LogLevel } from "./session-state.js";
 import type { ToolResult } from "./tool-result.js";
-import { finishLogin } from "./finish-login.js";
 import type { McpSkillFile, ReadSkillOptions } from "./skills/skill-client.js";
 import type { McpSkillInfo } from "./skills/skill-info.js";
 import type { McpTask } from "./tasks/mcp-task.js";
 import type { WaitForTaskOptions } from "./tasks/task-client.js";
+import { LIST_KINDS } from "./list-reader.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { SessionSlot } from "../session/session-pool.js";
 
 /** Request metrics of one server, and the state of its circuit breakers. */
 export interface ServerMetrics extends ClientMetrics {
@@ -396,12 +398,12 @@ export class McpClient implements AsyncDisposable {
 
   /** Lists all resources of the server, sorted by URI; empty if it does not support resources. */
   async listResources(options: RequestOptions = {}): Promise<McpResourceInfo[]> {
-    return this.#features.resources.list(options);
+    return this.#features.lists.listOrEmpty(LIST_KINDS.resources, options);
   }
 
   /** Lists all resource templates of the server; empty if it does not support resources. */
   async listResourceTemplates(options: RequestOptions = {}): Promise<McpResourceTemplateInfo[]> {
-    return this.#features.resources.listTemplates(options);
+    return this.#features.lists.listOrEmpty(LIST_KINDS.resourceTemplates, options);
   }
 
   /**
@@ -424,7 +426,7 @@ export class McpClient implements AsyncDisposable {
 
   /** Lists all prompts of the server, sorted by name; empty if it does not support prompts. */
   async listPrompts(options: RequestOptions = {}): Promise<McpPromptInfo[]> {
-    return this.#features.prompts.list(options);
+    return this.#features.lists.listOrEmpty(LIST_KINDS.prompts, options);
   }
 
   /**
@@ -440,7 +442,7 @@ export class McpClient implements AsyncDisposable {
    * skills than it lists. No file is read.
    */
   async listSkills(options: RequestOptions = {}): Promise<McpSkillInfo[]> {
-    return this.#features.skills.list(options);
+    return this.#features.lists.listOrEmpty(LIST_KINDS.skills, options);
   }
 
   /**
@@ -483,7 +485,10 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-config` for an unknown level.
    */
   async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
-    await this.#runner.runOperation(options, setLogLevelRequest(this.name, level));
+    assertLogLevel(this.name, level);
+    await this.#runner.runOperation(options, (send) =>
+      send("logging/setLevel", { level }, { isIdempotent: true }),
+    );
     this.#lifecycle.sessionState.logLevel = level;
   }
 
@@ -516,6 +521,24 @@ function toServerConfig(server: ({ readonly name: string } & ServerDefinition) |
   if (isServerConfig(input)) return input;
   const { name, ...definition } = input;
   return parseServer(name, definition);
+}
+
+/** Passes an authorization code, or all redirect parameters, to the OAuth flow that waits for it. */
+async function finishLogin(
+  server: string,
+  credentials: SessionSlot["credentials"],
+  login: string | URLSearchParams,
+): Promise<void> {
+  const invalidLogin = (text: string) => new McpRuntimeError("invalid-config", text, { server });
+  const params = login instanceof URLSearchParams ? login : undefined;
+  const code: unknown = params === undefined ? login : params.get("code");
+  const error = params?.get("error");
+  if (typeof error === "string")
+    throw new McpRuntimeError("unauthorized", `The login failed: ${excerpt(error)}.`, { server });
+  if (typeof code !== "string" || code === "")
+    throw invalidLogin("finishAuth requires the authorization code from the redirect.");
+  if (credentials === undefined) throw invalidLogin(`Server "${server}" has no auth in its definition.`);
+  await credentials.finishLogin({ code, params });
 }
 
 const CALLER_OPTIONS = optionKeys<Pick<RequestOptions, "context">>({ context: true });

@@ -2,7 +2,7 @@ import type { Semaphore } from "../async/semaphore.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { attemptDeadline, type AttemptDeadlineDependencies } from "./middleware/attempt-deadline.js";
 import { circuitBreaker, type CircuitBreakerDependencies } from "./middleware/circuit-breaker.js";
-import { type ConcurrencyDependencies, limitConcurrency } from "./middleware/concurrency.js";
+import { limitConcurrency } from "./middleware/concurrency.js";
 import { fallback, type FallbackDependencies } from "./middleware/fallback.js";
 import { observe, type ObserveDependencies } from "./middleware/observe.js";
 import { retry, type RetryDependencies } from "./middleware/retry.js";
@@ -12,7 +12,6 @@ import type { Handler, Middleware } from "./request-context.js";
 export type PipelineDependencies = ObserveDependencies &
   FallbackDependencies &
   RetryDependencies &
-  ConcurrencyDependencies &
   CircuitBreakerDependencies &
   AttemptDeadlineDependencies &
   SessionRecoveryDependencies;

@@ -1,11 +1,9 @@
-import type { McpPromptInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { sanitizeText } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { optionKeys } from "../config/parse-options.js";
 import { findCallProblem, type RequestOptions } from "./call-options.js";
-import { LIST_KINDS, type ListReader } from "./list-reader.js";
-import type { RequestRunner } from "./request-runner.js";
+import { IDEMPOTENT_CALL, type RequestDependencies } from "./request-runner.js";
 import type { ContentBlock } from "./tool-result.js";
 
 /** Which prompt to get, with which arguments. */
@@ -69,27 +67,14 @@ export interface Completion {
   readonly hasMore: boolean;
 }
 
-interface PromptClientDependencies {
-  readonly server: string;
-  readonly runner: RequestRunner;
-  readonly lists: ListReader;
-}
-
 const PROMPT_CALL_KEYS = optionKeys<PromptCall>({ name: true, args: true, arguments: true });
-
-/** A call on behalf of the user, not discovery. */
-const IDEMPOTENT_CALL = { isIdempotent: true, purpose: "call" } as const;
 
 /** Gets prompts and argument completions from one server. */
 export class PromptClient {
-  readonly #deps: PromptClientDependencies;
+  readonly #deps: RequestDependencies;
 
-  constructor(deps: PromptClientDependencies) {
+  constructor(deps: RequestDependencies) {
     this.#deps = deps;
-  }
-
-  list(options: RequestOptions): Promise<McpPromptInfo[]> {
-    return this.#deps.lists.listOrEmpty(LIST_KINDS.prompts, options);
   }
 
   async get(call: PromptCall, options: RequestOptions): Promise<McpPrompt> {

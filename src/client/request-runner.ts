@@ -1,5 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { withDeadline } from "../async/clock.js";
+import { withDeadline, type Clock } from "../async/clock.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { CallContext } from "../config/call-context.js";
 import { collectHeaderSecrets, collectUrlForms } from "../config/collect-secrets.js";
@@ -64,6 +64,9 @@ export interface InternalRequestOptions extends RequestOptions {
   readonly secrets?: CallToolOptions["secrets"];
 }
 
+/** A call on behalf of the user, not discovery. */
+export const IDEMPOTENT_CALL = { isIdempotent: true, purpose: "call" } as const;
+
 /** Sends one request of an operation. */
 export type SendRequest = (
   method: string,
@@ -115,16 +118,25 @@ export class RequestRunner {
     options: RequestOptions,
     work: (send: SendRequest, cancellation: CancelScope) => Promise<T>,
   ): Promise<T> {
-    const { server, lifecycle } = this.#deps;
-    assertRequestOptions(server, options);
+    assertRequestOptions(this.#deps.server, options);
     const cancellation = CancelScope.fromSignal(options.signal);
-    const { connect, release } = lifecycle.beginCall(cancellation);
-    try {
-      return await work(async (method, params, details = {}) => {
+    return this.#runInEpoch(cancellation, (connect) =>
+      work(async (method, params, details = {}) => {
         cancellation.throwIfCancelled();
         const request = this.#createRequest(method, params, details, options, cancellation, connect);
         return this.#currentPipeline()(request);
-      }, cancellation);
+      }, cancellation),
+    );
+  }
+
+  /** Runs work that `close()` cancels. */
+  async #runInEpoch<T>(
+    cancellation: CancelScope,
+    work: (connect: RequestContext["connect"]) => Promise<T>,
+  ): Promise<T> {
+    const { connect, release } = this.#deps.lifecycle.beginCall(cancellation);
+    try {
+      return await work(connect);
     } finally {
       release();
       cancellation.dispose();
@@ -151,33 +163,27 @@ export class RequestRunner {
         server,
       });
     const cancellation = CancelScope.fromSignal(options.signal);
-    const { connect, release } = lifecycle.beginCall(cancellation);
-    try {
+    await this.#runInEpoch(cancellation, (connect) => {
       cancellation.throwIfCancelled();
       const { identity, context } = this.#resolveIdentity(options, {});
-      await withDeadline({ ms, clock, cancellation, createError }, async (limited) => {
+      return withDeadline({ ms, clock, cancellation, createError }, async (limited) => {
         const connection = await limited.race(Promise.resolve(connect()));
         await connection.pool.withSlot(identity, context, (slot) => work(slot, limited, connection));
       });
-    } finally {
-      release();
-      cancellation.dispose();
-    }
+    });
   }
 
   /** Tries a handshake without a call. Never rejects. */
   async isReachable(scope: CancelScope): Promise<boolean> {
     const cancellation = scope.child();
-    const { connect, release } = this.#deps.lifecycle.beginCall(cancellation);
     try {
-      const connection = await cancellation.race(Promise.resolve(connect()));
-      await connection.probe(cancellation);
+      await this.#runInEpoch(cancellation, async (connect) => {
+        const connection = await cancellation.race(Promise.resolve(connect()));
+        await connection.probe(cancellation);
+      });
       return true;
     } catch (error) {
       return error instanceof McpRuntimeError && !UNREACHABLE_KINDS.has(error.kind);
-    } finally {
-      release();
-      cancellation.dispose();
     }
   }
 
@@ -276,6 +282,17 @@ function holdSecrets(
     ...(secrets ?? []).map((secret) => redactor.addRotating(secret, collectUrlForms)),
     ...Object.values(headers ?? {}).map((value) => redactor.addRotating(value, collectHeaderSecrets)),
   ];
+}
+
+/** What the parts of a client that send requests have in common. */
+export interface RequestDependencies {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly events: ClientEvents;
+  readonly redactor: Redactor;
+  readonly lifecycle: ClientLifecycle;
+  readonly runner: RequestRunner;
 }
 
 /**

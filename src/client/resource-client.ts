@@ -1,11 +1,8 @@
-import type { McpResourceInfo, McpResourceTemplateInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { RequestOptions } from "./call-options.js";
-import type { ClientLifecycle } from "./client-lifecycle.js";
-import { LIST_KINDS, type ListReader } from "./list-reader.js";
 import type { RequestContext } from "./request-context.js";
-import type { RequestRunner } from "./request-runner.js";
+import { IDEMPOTENT_CALL, type RequestDependencies } from "./request-runner.js";
 import type { ResourceSubscription } from "./session-state.js";
 
 /** One content of a resource: text or binary. One URI may return several, for example for a folder. */
@@ -31,37 +28,21 @@ export type McpResourceContent = {
     }
 );
 
-interface ResourceClientDependencies {
-  readonly server: string;
-  readonly lifecycle: ClientLifecycle;
-  readonly runner: RequestRunner;
-  readonly lists: ListReader;
-}
+const RESOURCE_CALL = { ...IDEMPOTENT_CALL, capability: "resources" } as const;
 
-/** A call on behalf of the user, not discovery. */
-const IDEMPOTENT_CALL = { isIdempotent: true, capability: "resources", purpose: "call" } as const;
-
-/** Lists, reads and subscribes to the resources of one server. */
+/** Reads and subscribes to the resources of one server. */
 export class ResourceClient {
-  readonly #deps: ResourceClientDependencies;
+  readonly #deps: RequestDependencies;
 
-  constructor(deps: ResourceClientDependencies) {
+  constructor(deps: RequestDependencies) {
     this.#deps = deps;
-  }
-
-  list(options: RequestOptions): Promise<McpResourceInfo[]> {
-    return this.#deps.lists.listOrEmpty(LIST_KINDS.resources, options);
-  }
-
-  listTemplates(options: RequestOptions): Promise<McpResourceTemplateInfo[]> {
-    return this.#deps.lists.listOrEmpty(LIST_KINDS.resourceTemplates, options);
   }
 
   async read(uri: string, options: RequestOptions): Promise<McpResourceContent[]> {
     const { server, runner } = this.#deps;
     this.#assertUri(uri);
     const result = await runner.runOperation(options, (send) =>
-      send("resources/read", { uri }, IDEMPOTENT_CALL),
+      send("resources/read", { uri }, RESOURCE_CALL),
     );
     return toResourceContents(result, { server, uri });
   }
@@ -70,7 +51,7 @@ export class ResourceClient {
   async subscribe(uri: string, options: RequestOptions): Promise<void> {
     const { lifecycle, runner } = this.#deps;
     this.#assertUri(uri);
-    const identity = runner.identityOf(options, IDEMPOTENT_CALL);
+    const identity = runner.identityOf(options, RESOURCE_CALL);
     const subscription: ResourceSubscription = { request: undefined, context: options.context };
     const undo = lifecycle.sessionState.subscriptions.add(identity, uri, subscription);
     const onCreated = (request: RequestContext) => {
@@ -78,7 +59,7 @@ export class ResourceClient {
     };
     try {
       await runner.runOperation(options, (send) =>
-        send("resources/subscribe", { uri }, { ...IDEMPOTENT_CALL, onCreated }),
+        send("resources/subscribe", { uri }, { ...RESOURCE_CALL, onCreated }),
       );
     } catch (error) {
       undo();
@@ -91,8 +72,8 @@ export class ResourceClient {
   async unsubscribe(uri: string, options: RequestOptions): Promise<void> {
     const { lifecycle, runner } = this.#deps;
     this.#assertUri(uri);
-    lifecycle.sessionState.subscriptions.remove(runner.identityOf(options, IDEMPOTENT_CALL), uri);
-    await runner.runOperation(options, (send) => send("resources/unsubscribe", { uri }, IDEMPOTENT_CALL));
+    lifecycle.sessionState.subscriptions.remove(runner.identityOf(options, RESOURCE_CALL), uri);
+    await runner.runOperation(options, (send) => send("resources/unsubscribe", { uri }, RESOURCE_CALL));
   }
 
   #assertUri(uri: unknown): void {

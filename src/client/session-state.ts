@@ -130,16 +130,8 @@ class ResourceSubscriptions {
   }
 }
 
-/** Returns the operation that sets a log level; throws kind `invalid-config` for an unknown level. */
-export function setLogLevelRequest(server: string, level: LogLevel) {
-  assertLogLevel(server, level);
-  return (
-    send: (method: string, params: JsonObject, options: { isIdempotent: boolean }) => Promise<unknown>,
-  ): Promise<unknown> => send("logging/setLevel", { level }, { isIdempotent: true });
-}
-
 /** Validated locally: servers respond to unknown levels with arbitrary errors, some of which count for the circuit breaker. */
-function assertLogLevel(server: string, level: LogLevel): void {
+export function assertLogLevel(server: string, level: LogLevel): void {
   if (LOG_LEVELS.includes(level)) return;
   const message = `expected one of ${LOG_LEVELS.join(", ")}, got ${describeValue(level)}`;
   throw configError("The log level", [{ path: "", message }], { server });

@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../async/clock.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import {
@@ -18,17 +16,13 @@ import {
   assertToolCall,
 } from "./call-options.js";
 import { type DependentCall, runCalls } from "./call-plan.js";
-import type { InternalRequestOptions, RequestRunner } from "./request-runner.js";
+import type { InternalRequestOptions, RequestDependencies } from "./request-runner.js";
 import { getCreatedTask, parseTask, PausedTask } from "./tasks/mcp-task.js";
 import type { TaskClient } from "./tasks/task-client.js";
 import { toValidatedResult, type ToolResult, toToolResult } from "./tool-result.js";
 
-interface ToolClientDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly runner: RequestRunner;
+interface ToolClientDependencies extends RequestDependencies {
   readonly tasks: TaskClient;
-  readonly redactor: Redactor;
 }
 
 type CallDetails = InternalRequestOptions & { readonly tool: string };

@@ -1,15 +1,9 @@
-import type { Clock } from "../../async/clock.js";
 import type { Semaphore } from "../../async/semaphore.js";
 import type { Middleware, RequestContext } from "../request-context.js";
-import { RequestDeadline } from "./attempt-deadline.js";
-
-export interface ConcurrencyDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-}
+import { type AttemptDeadlineDependencies, RequestDeadline } from "./attempt-deadline.js";
 
 /** Limits concurrent requests; others wait for a slot until their total deadline. */
-export function limitConcurrency(deps: ConcurrencyDependencies, semaphore: Semaphore): Middleware {
+export function limitConcurrency(deps: AttemptDeadlineDependencies, semaphore: Semaphore): Middleware {
   return (next) => async (request) => {
     const release = await acquireSlot(semaphore, request, deps);
     try {
@@ -23,7 +17,7 @@ export function limitConcurrency(deps: ConcurrencyDependencies, semaphore: Semap
 async function acquireSlot(
   semaphore: Semaphore,
   request: RequestContext,
-  { server, clock }: ConcurrencyDependencies,
+  { server, clock }: AttemptDeadlineDependencies,
 ): Promise<() => void> {
   const deadline = new RequestDeadline(request, { server, clock, limit: "totalMs" });
   try {

@@ -6,9 +6,9 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
-import { assertRequestOptions, type RequestOptions } from "../call-options.js";
+import { assertRequestOptions, REQUEST_KEYS, type RequestOptions } from "../call-options.js";
 import { LIST_KINDS, type ListReader } from "../list-reader.js";
-import type { RequestRunner } from "../request-runner.js";
+import type { RequestDependencies } from "../request-runner.js";
 import type { McpResourceContent, ResourceClient } from "../resource-client.js";
 import { parseSkillDocument } from "./parse-frontmatter.js";
 import {
@@ -50,30 +50,19 @@ export interface McpSkillFile {
   readonly isVerified: boolean;
 }
 
-interface SkillClientDependencies {
-  readonly server: string;
-  readonly runner: RequestRunner;
+interface SkillClientDependencies extends RequestDependencies {
   readonly lists: ListReader;
   readonly resources: ResourceClient;
 }
 
-const READ_SKILL_OPTIONS = optionKeys<ReadSkillOptions>({
-  signal: true,
-  timeoutMs: true,
-  context: true,
-  file: true,
-});
+const READ_SKILL_OPTIONS = optionKeys<ReadSkillOptions>({ ...REQUEST_KEYS, file: true });
 
-/** Lists the skills of one server (SEP-2640), and reads and verifies their files. */
+/** Finds the skills of one server (SEP-2640), and reads and verifies their files. */
 export class SkillClient {
   readonly #deps: SkillClientDependencies;
 
   constructor(deps: SkillClientDependencies) {
     this.#deps = deps;
-  }
-
-  list(options: RequestOptions): Promise<McpSkillInfo[]> {
-    return this.#deps.lists.listOrEmpty(LIST_KINDS.skills, options);
   }
 
   /** Finds a skill by its name in the list, or by its URI, listed or not. */
@@ -117,7 +106,7 @@ export class SkillClient {
   }
 
   async #findByName(name: string, options: RequestOptions): Promise<McpSkillInfo> {
-    const skills = await this.list(options);
+    const skills = await this.#deps.lists.listOrEmpty(LIST_KINDS.skills, options);
     const [skill, another] = skills.filter((candidate) => candidate.name === name);
     if (another !== undefined)
       throw this.#error("invalid-request", `Several skills are named "${name}": use the URI of one of them`);

@@ -3,17 +3,18 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import {
   assertRequestOptions,
+  REQUEST_KEYS,
   type CallToolOptions,
   type RequestOptions,
   type TaskAction,
 } from "../call-options.js";
+import { IDEMPOTENT_CALL, type RequestDependencies } from "../request-runner.js";
 import { type ToolResult, toToolResult } from "../tool-result.js";
 import { type McpTask, parseTask } from "./mcp-task.js";
 import {
   type AwaitedTask,
   getTask,
   isTransient,
-  type TaskClientDependencies,
   type TaskOptions,
   TaskWait,
   toTaskDetails,
@@ -25,21 +26,16 @@ export interface WaitForTaskOptions extends RequestOptions {
   readonly onProgress?: CallToolOptions["onProgress"];
 }
 
-const WAIT_OPTIONS = optionKeys<WaitForTaskOptions>({
-  signal: true,
-  timeoutMs: true,
-  context: true,
-  onProgress: true,
-});
+const WAIT_OPTIONS = optionKeys<WaitForTaskOptions>({ ...REQUEST_KEYS, onProgress: true });
 
 const CANCEL_TIMEOUT_MS = 5_000;
 const MAX_LIST_PAGES = 100;
 
 /** Reads, awaits and cancels the tasks of one server, in both protocol revisions. */
 export class TaskClient {
-  readonly #deps: TaskClientDependencies;
+  readonly #deps: RequestDependencies;
 
-  constructor(deps: TaskClientDependencies) {
+  constructor(deps: RequestDependencies) {
     this.#deps = deps;
   }
 
@@ -98,7 +94,7 @@ export class TaskClient {
       let cursor: unknown;
       for (let page = 0; page < MAX_LIST_PAGES; page += 1) {
         const params = cursor === undefined ? {} : { cursor };
-        const result = await send("tasks/list", params, { purpose: "call", isIdempotent: true });
+        const result = await send("tasks/list", params, IDEMPOTENT_CALL);
         const { tasks: listed, nextCursor } = isPlainObject(result) ? result : {};
         if (!Array.isArray(listed))
           throw new McpRuntimeError(

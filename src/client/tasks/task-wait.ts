@@ -1,31 +1,18 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
-import { type Clock, delay } from "../../async/clock.js";
+import { delay } from "../../async/clock.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor } from "../../errors/redaction.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { Session } from "../../session/session.js";
 import { readResponse } from "../../transports/json-rpc.js";
-import type { ClientEvents } from "../client-events.js";
-import type { ClientLifecycle } from "../client-lifecycle.js";
 import {
+  IDEMPOTENT_CALL,
   type InternalRequestOptions,
-  type RequestRunner,
+  type RequestDependencies,
   type SendRequest,
   toSafeListener,
 } from "../request-runner.js";
 import { type McpTask, parseTask, PausedTask, toTaskSecrets } from "./mcp-task.js";
-
-/** What the tasks of one server are requested with. */
-export interface TaskClientDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly events: ClientEvents;
-  readonly redactor: Redactor;
-  readonly lifecycle: ClientLifecycle;
-  readonly runner: RequestRunner;
-}
 
 /** The options of a call that apply to its task, too. */
 export type TaskOptions = Pick<
@@ -77,7 +64,7 @@ export class TaskWait {
   hasEnded = false;
   readonly #awaited: AwaitedTask;
   readonly #options: TaskOptions;
-  readonly #deps: TaskClientDependencies;
+  readonly #deps: RequestDependencies;
   readonly #answeredKeys: Set<string>;
   readonly #onProgress: TaskOptions["onProgress"];
   #task: McpTask | undefined;
@@ -89,7 +76,7 @@ export class TaskWait {
   #reports = 0;
   #reportedMessage: string | undefined;
 
-  constructor(awaited: AwaitedTask, options: TaskOptions, deps: TaskClientDependencies) {
+  constructor(awaited: AwaitedTask, options: TaskOptions, deps: RequestDependencies) {
     this.#awaited = awaited;
     this.#options = options;
     this.#deps = deps;
@@ -314,7 +301,7 @@ export class TaskWait {
   get #details(): InternalRequestOptions {
     const { headers, secrets = [] } = this.#options;
     const taskSecrets = toTaskSecrets(this.#awaited.taskId);
-    return { headers, secrets: [...secrets, ...taskSecrets], purpose: "call", isIdempotent: true };
+    return { headers, secrets: [...secrets, ...taskSecrets], ...IDEMPOTENT_CALL };
   }
 
   /** The task may still be running: the caller can wait for it again. */
@@ -357,7 +344,7 @@ export class TaskWait {
 
 /** How a request about a task is sent, if it does not belong to a call. */
 export function toTaskDetails(taskId: string): InternalRequestOptions {
-  return { purpose: "call", isIdempotent: true, secrets: toTaskSecrets(taskId) };
+  return { ...IDEMPOTENT_CALL, secrets: toTaskSecrets(taskId) };
 }
 
 /** @throws {McpRuntimeError} kind `not-found` if the server does not know the task. */
