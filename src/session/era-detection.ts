@@ -4,6 +4,7 @@ import {
   AUTH_AND_RATE_STATUSES,
   META_KEYS,
   MODERN_VERSION,
+  PROTOCOL_CODES,
   TASKS_EXTENSION,
 } from "../transports/http/modern-era.js";
 import type { OpenSessionOptions } from "./open-session.js";
@@ -21,17 +22,6 @@ export const LEGACY_VERSIONS: readonly string[] = [
 /** Replaces `initialize` in the modern era, which has no sessions. */
 export const DISCOVER_METHOD = "server/discover";
 
-/** The request headers do not match the request body. */
-export const HEADER_MISMATCH = -32_020;
-export const INVALID_PARAMS = -32_602;
-/** Error codes that only modern servers return with an HTTP error status. */
-const MODERN_REJECTION_CODES: ReadonlySet<unknown> = new Set([
-  -32_601,
-  INVALID_PARAMS,
-  HEADER_MISMATCH,
-  -32_021,
-  -32_022,
-]);
 /** HTTP statuses with which legacy servers reject a request without a session id. */
 const NO_SESSION_STATUSES: ReadonlySet<unknown> = new Set([400, 404, 405]);
 
@@ -61,5 +51,6 @@ export function rejectsModernEra(failure: unknown): failure is McpRuntimeError {
 /** True when a rejection may come from a legacy server, which requires a session and executed nothing. */
 export function mayRequireSession(failure: unknown): boolean {
   if (!(failure instanceof McpRuntimeError)) return false;
-  return NO_SESSION_STATUSES.has(failure.status) && !MODERN_REJECTION_CODES.has(failure.code);
+  // Only modern servers return these codes with an HTTP error status.
+  return NO_SESSION_STATUSES.has(failure.status) && !PROTOCOL_CODES.has(failure.code);
 }

@@ -9,12 +9,11 @@ import { LEGACY_VERSIONS } from "./era-detection.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
 import { stripTask } from "./server-requests/input-required.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
-import type { SessionChannel } from "./session-channel.js";
+import { ChannelSession, type SessionChannel } from "./session-channel.js";
 import {
   INSTRUCTIONS,
   SERVER_INFO,
   sessionClosedError,
-  type SessionCloseReason,
   type ServerMetadata,
   type Session,
   type SessionRequest,
@@ -156,39 +155,25 @@ class InitializeHandshake {
 }
 
 /** A session that was opened with `initialize` and that the server may lose. */
-class LegacySession implements Session {
+class LegacySession extends ChannelSession implements Session {
   readonly metadata: ServerMetadata | undefined;
   readonly isResumed: boolean;
-  readonly #server: string;
-  readonly #channel: SessionChannel;
-  #isConfirmed: boolean;
-  #inFlight = 0;
-  #closeReason: SessionCloseReason | undefined;
+  isConfirmed: boolean;
 
   constructor(
     channel: SessionChannel,
-    { server, onDisconnected }: Pick<OpenSessionOptions, "server" | "onDisconnected">,
+    options: Pick<OpenSessionOptions, "server" | "onDisconnected">,
     metadata: ServerMetadata | undefined,
     isResumed: boolean,
   ) {
+    super(channel, options);
     this.metadata = metadata;
     this.isResumed = isResumed;
-    this.#isConfirmed = !isResumed;
-    this.#server = server;
-    this.#channel = channel;
-    channel.onclose = () => {
-      const isUnexpected = this.#closeReason === undefined;
-      this.#closeReason ??= "disconnected";
-      if (isUnexpected) onDisconnected();
-    };
+    this.isConfirmed = !isResumed;
   }
 
   get id(): string | undefined {
-    return this.#channel.sessionId;
-  }
-
-  get isConfirmed(): boolean {
-    return this.#isConfirmed;
+    return this.channel.sessionId;
   }
 
   /** Servers that have not declared tasks must not be asked for one. What a resumed session declared may be unknown. */
@@ -196,49 +181,26 @@ class LegacySession implements Session {
     return this.metadata === undefined || supportsTaskCalls(this.metadata.capabilities);
   }
 
-  get isAlive(): boolean {
-    return this.#closeReason === undefined;
-  }
-
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
   async sendRootsListChanged(): Promise<void> {
-    await this.#channel.notify({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
+    await this.channel.notify({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
   }
 
   async request(request: SessionRequest): Promise<JsonObject> {
     request.cancellation.throwIfCancelled();
-    if (this.#closeReason !== undefined) throw sessionClosedError(this.#server, this.#closeReason);
-    this.#inFlight += 1;
+    if (this.closeReason !== undefined) throw sessionClosedError(this.server, this.closeReason);
+    this.inFlight += 1;
     try {
       const { params } = request;
       const sent = params["task"] === undefined || this.#supportsTasks ? params : stripTask(params);
-      const result = await this.#channel.request(request.method, sent, request);
-      this.#isConfirmed = true;
+      const result = await this.channel.request(request.method, sent, request);
+      this.isConfirmed = true;
       return result;
     } finally {
-      this.#inFlight -= 1;
-      if (this.#closeReason === "draining" && this.#inFlight === 0) void this.#channel.close();
+      this.endRequest();
     }
   }
 
   openServerStream(options?: ServerStreamOptions): Promise<void> {
-    return this.#channel.openServerStream(options);
-  }
-
-  drain(): void {
-    if (this.#closeReason !== undefined) return;
-    this.#closeReason = "draining";
-    if (this.#inFlight === 0) void this.#channel.close();
-  }
-
-  async close({ terminate }: { readonly terminate: boolean }): Promise<void> {
-    if (this.#closeReason !== undefined) return;
-    this.#closeReason = "closed";
-    this.#channel.cancelServerRequests();
-    if (terminate) await this.#channel.terminateSession();
-    await this.#channel.close();
+    return this.channel.openServerStream(options);
   }
 }

@@ -5,17 +5,16 @@ import { ZOD_CONTEXT } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { LISTEN_METHOD, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
-import { invalidResponseError } from "../transports/json-rpc.js";
-import { closedDuringHandshakeError, connectionLostError } from "../transports/transport.js";
 import {
-  DISCOVER_METHOD,
   HEADER_MISMATCH,
   INVALID_PARAMS,
-  mayRequireSession,
-  rejectsModernEra,
-  toEnvelope,
-} from "./era-detection.js";
+  LISTEN_METHOD,
+  META_KEYS,
+  MODERN_VERSION,
+} from "../transports/http/modern-era.js";
+import { invalidResponseError } from "../transports/json-rpc.js";
+import { closedDuringHandshakeError } from "../transports/transport.js";
+import { DISCOVER_METHOD, mayRequireSession, rejectsModernEra, toEnvelope } from "./era-detection.js";
 import { ListenStream } from "./listen-stream.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
 import {
@@ -27,12 +26,11 @@ import {
   stripInput,
   stripTask,
 } from "./server-requests/input-required.js";
-import type { SessionChannel } from "./session-channel.js";
+import { ChannelSession, type SessionChannel } from "./session-channel.js";
 import {
   INSTRUCTIONS,
   SERVER_INFO,
   sessionClosedError,
-  type SessionCloseReason,
   type ServerMetadata,
   type Session,
   type SessionRequest,
@@ -125,12 +123,11 @@ const SERVER_STREAM_TIMEOUT_MS = 500;
  * A session of the modern era. It has only client-side state, so the server cannot lose it. Requests that
  * exist only in the legacy era (`ping`, `logging/setLevel`, `resources/subscribe`) are translated.
  */
-class ModernSession implements Session {
+class ModernSession extends ChannelSession implements Session {
   readonly id = undefined;
   readonly isResumed = false;
   readonly isConfirmed = true;
   readonly metadata: ServerMetadata;
-  readonly #channel: SessionChannel;
   readonly #options: OpenSessionOptions;
   readonly #listenStream: ListenStream;
   readonly #toolHeaders: ToolHeaders;
@@ -138,18 +135,15 @@ class ModernSession implements Session {
   #envelope: JsonObject;
   /** Whether the listen stream keeps the process alive. */
   #holdsProcess = false;
-  #inFlight = 0;
-  #closeReason: SessionCloseReason | undefined;
   /** The server was replaced by one of the legacy era. */
   #serverIsLegacy = false;
 
   constructor(channel: SessionChannel, options: OpenSessionOptions, metadata: ServerMetadata) {
-    const { server, onWarning, onDisconnected } = options;
+    super(channel, options);
     this.metadata = metadata;
-    this.#channel = channel;
     this.#options = options;
     this.#envelope = toEnvelope(options);
-    this.#toolHeaders = new ToolHeaders(server, onWarning);
+    this.#toolHeaders = new ToolHeaders(options.server, options.onWarning);
     this.#listenStream = new ListenStream({
       ...options,
       capabilities: metadata.capabilities,
@@ -161,26 +155,12 @@ class ModernSession implements Session {
       if (notification.method === ACKNOWLEDGED) this.#listenStream.acknowledge(notification.params);
       else options.onNotification(notification);
     };
-    channel.onclose = () => {
-      const isUnexpected = this.#closeReason === undefined;
-      this.#closeReason ??= "disconnected";
-      this.#listenStream.close(connectionLostError(server));
-      if (isUnexpected) onDisconnected();
-    };
-  }
-
-  get isAlive(): boolean {
-    return this.#closeReason === undefined;
-  }
-
-  get inFlight(): number {
-    return this.#inFlight;
   }
 
   async request(request: SessionRequest): Promise<unknown> {
     request.cancellation.throwIfCancelled();
-    if (this.#closeReason !== undefined) throw sessionClosedError(this.#options.server, this.#closeReason);
-    this.#inFlight += 1;
+    if (this.closeReason !== undefined) throw sessionClosedError(this.server, this.closeReason);
+    this.inFlight += 1;
     try {
       return await this.#dispatch(request);
     } catch (error) {
@@ -188,14 +168,13 @@ class ModernSession implements Session {
         ? this.#eraChangedError(error as McpRuntimeError)
         : error;
     } finally {
-      this.#inFlight -= 1;
-      if (this.#closeReason === "draining" && this.#inFlight === 0) void this.#channel.close();
+      this.endRequest();
     }
   }
 
   answerInput(task: JsonObject, options: AnswerInputOptions): Promise<InputOutcome> {
-    const { server } = this.#options;
-    return answerInputRequests(task, { server, serverRequests: this.#channel.serverRequests, ...options });
+    const { server } = this;
+    return answerInputRequests(task, { server, serverRequests: this.channel.serverRequests, ...options });
   }
 
   async openServerStream(options?: ServerStreamOptions): Promise<void> {
@@ -207,23 +186,15 @@ class ModernSession implements Session {
 
   #prepareListening(options?: ServerStreamOptions): boolean {
     this.#holdsProcess ||= options?.isBackground !== true;
-    return this.#channel.prepareServerStream(options);
+    return this.channel.prepareServerStream(options);
   }
 
-  drain(): void {
-    if (this.#closeReason !== undefined) return;
-    this.#closeReason = "draining";
-    this.#listenStream.close(connectionLostError(this.#options.server));
-    if (this.#inFlight === 0) void this.#channel.close();
+  override close(): Promise<void> {
+    return super.close({ terminate: true });
   }
 
-  async close(): Promise<void> {
-    if (this.#closeReason !== undefined) return;
-    this.#closeReason = "closed";
-    this.#listenStream.close(sessionClosedError(this.#options.server, this.#closeReason));
-    this.#channel.cancelServerRequests();
-    await this.#channel.terminateSession();
-    await this.#channel.close();
+  protected override onEnd(reason: McpRuntimeError): void {
+    this.#listenStream.close(reason);
   }
 
   async #dispatch(request: SessionRequest): Promise<unknown> {
@@ -305,8 +276,8 @@ class ModernSession implements Session {
     headers?: Record<string, string>,
   ): Promise<JsonObject> {
     const { method, cancellation, deferInput = false } = request;
-    const { server } = this.#options;
-    const { serverRequests } = this.#channel;
+    const { server } = this;
+    const { serverRequests } = this.channel;
     // In this era, the server decides about tasks.
     let roundParams = request.params["task"] === undefined ? request.params : stripTask(request.params);
     const params = stripInput(roundParams);
@@ -340,7 +311,7 @@ class ModernSession implements Session {
   ): Promise<JsonObject> {
     const requestMeta = isPlainObject(params["_meta"]) ? params["_meta"] : {};
     const envelope = deferInput ? withElicitation(this.#envelope) : this.#envelope;
-    return this.#channel.request(
+    return this.channel.request(
       method,
       { ...params, _meta: { ...requestMeta, ...envelope } },
       {
@@ -370,7 +341,7 @@ class ModernSession implements Session {
 
   /** With the status, by which the request is known not to have run. */
   #eraChangedError({ message, status }: McpRuntimeError): McpRuntimeError {
-    const { server } = this.#options;
+    const { server } = this;
     const text = `Server "${server}" no longer supports MCP ${MODERN_VERSION}. ${excerpt(message)}`;
     return new McpRuntimeError("unsupported-protocol", text, { server, status });
   }

@@ -2,7 +2,12 @@ import type { ProtocolOption } from "../config/server-definition.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
-import { MODERN_VERSION } from "../transports/http/modern-era.js";
+import {
+  MODERN_VERSION,
+  UNSUPPORTED_VERSION,
+  UNKNOWN_METHOD,
+  PROTOCOL_CODES,
+} from "../transports/http/modern-era.js";
 import { rejectsModernEra, toEnvelope } from "./era-detection.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import type { SessionChannel } from "./session-channel.js";
@@ -18,12 +23,7 @@ export interface DetectedEra {
 }
 
 /** The server itself reports that it does not know the method or the protocol version. */
-const UNKNOWN_METHOD_CODES: ReadonlySet<unknown> = new Set([-32_601, -32_022]);
-/** Codes with which modern servers reject `initialize`. */
-const INITIALIZE_REJECTED_CODES: ReadonlySet<unknown> = new Set([
-  -32_601, -32_602, -32_020, -32_021, -32_022,
-]);
-const UNKNOWN_METHOD = -32_601;
+const UNKNOWN_METHOD_CODES: ReadonlySet<unknown> = new Set([UNKNOWN_METHOD, UNSUPPORTED_VERSION]);
 /** Statuses with which servers reject a body that they do not understand. */
 const ENVELOPE_REJECTED_STATUSES: ReadonlySet<number> = new Set([400, 406, 415, 422]);
 const DISCONNECT_KINDS: ReadonlySet<FailureKind> = new Set(["connection-lost", "not-sent"]);
@@ -69,7 +69,7 @@ async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise
   try {
     const handshakeMeta = { ...options.handshakeMeta, ...toEnvelope(options) };
     const outcome = await openLegacySession({ ...options, handshakeMeta }, ({ code }) =>
-      INITIALIZE_REJECTED_CODES.has(code),
+      PROTOCOL_CODES.has(code),
     );
     if (!("rejection" in outcome)) return outcome;
     ({ rejection, channel } = outcome);
@@ -95,7 +95,7 @@ async function openWithoutEnvelope(
 ): Promise<Session> {
   const initializePlain = () => initializeWithoutEnvelope(era, { ...options, hasTriedFallback: true });
   const discoverModern = () => discoverOnSameTransport(channel, options);
-  const isCoded = INITIALIZE_REJECTED_CODES.has(rejection.code);
+  const isCoded = PROTOCOL_CODES.has(rejection.code);
   if (!isCoded && !options.isCustomTransport)
     return initializePlain().catch((error) => {
       if (!rejectsModernEra(error)) throw error;
@@ -140,7 +140,7 @@ function mayRejectEnvelope(
 ): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
   const { code, status } = error;
-  if (INITIALIZE_REJECTED_CODES.has(code)) return true;
+  if (PROTOCOL_CODES.has(code)) return true;
   if (isCustomTransport) return code === undefined && rejectsModernEra(error);
   return status !== undefined && ENVELOPE_REJECTED_STATUSES.has(status);
 }

@@ -1,5 +1,5 @@
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
+import { type Clock, withDeadline } from "../async/clock.js";
 import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -87,35 +87,23 @@ export async function runHandshake<T>(
   existing: SessionChannel | undefined,
   handshake: (channel: SessionChannel, attempt: CancelScope) => Promise<T>,
 ): Promise<T> {
-  const { server, connectMs, clock } = options;
-  const attempt = options.cancellation.child();
+  const { server, connectMs: ms, clock, cancellation } = options;
   let channel = existing;
-  const cancelTimer =
-    connectMs === 0
-      ? () => undefined
-      : clock.after(connectMs, () => {
-          const output = channel?.transport.describeOutput?.() ?? "";
-          attempt.cancel(handshakeTimeoutError(server, connectMs, output));
-        });
-  try {
-    attempt.throwIfCancelled();
-    channel ??= await openChannel(options, attempt);
-    return await handshake(channel, attempt);
-  } catch (error) {
-    await channel?.close();
-    throw error instanceof McpRuntimeError && error.outcomeUnknown
-      ? error.with({ outcomeUnknown: false })
-      : error;
-  } finally {
-    cancelTimer();
-    attempt.dispose();
-  }
-}
-
-function handshakeTimeoutError(server: string, connectMs: number, output: string): McpRuntimeError {
-  return new McpRuntimeError(
-    "timeout",
-    `Server "${server}" did not finish the handshake within ${connectMs} ms (timeouts.connectMs).${output}`,
-    { server },
-  );
+  const createError = () => {
+    const output = channel?.transport.describeOutput?.() ?? "";
+    const text = `Server "${server}" did not finish the handshake within ${ms} ms (timeouts.connectMs).${output}`;
+    return new McpRuntimeError("timeout", text, { server });
+  };
+  return withDeadline({ ms, clock, cancellation, createError }, async (attempt) => {
+    try {
+      attempt.throwIfCancelled();
+      channel ??= await openChannel(options, attempt);
+      return await handshake(channel, attempt);
+    } catch (error) {
+      await channel?.close();
+      throw error instanceof McpRuntimeError && error.outcomeUnknown
+        ? error.with({ outcomeUnknown: false })
+        : error;
+    }
+  });
 }

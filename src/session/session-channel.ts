@@ -5,9 +5,14 @@ import type { JsonRpcMessage } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { isRequest, type RequestId } from "../transports/json-rpc.js";
-import { clientClosedError, type Transport, type TransportRequestOptions } from "../transports/transport.js";
+import {
+  clientClosedError,
+  connectionLostError,
+  type Transport,
+  type TransportRequestOptions,
+} from "../transports/transport.js";
 import type { ServerRequests } from "./server-requests/server-requests.js";
-import type { ServerNotification, ServerStreamOptions } from "./session.js";
+import type { ServerNotification, ServerStreamOptions, SessionCloseReason } from "./session.js";
 
 /** The timeout for terminating the session. */
 const TERMINATE_TIMEOUT_MS = 1_000;
@@ -186,6 +191,58 @@ export class SessionChannel {
       : this.#options.serverRequests.handle(message, (response) => void this.notify(response));
     if (isHandled || method === undefined) return;
     this.onNotification({ method, params: isPlainObject(params) ? params : {} });
+  }
+}
+
+/** What the sessions of both eras have in common: how they end. */
+export abstract class ChannelSession {
+  inFlight = 0;
+  protected readonly server: string;
+  protected readonly channel: SessionChannel;
+  protected closeReason: SessionCloseReason | undefined;
+
+  constructor(
+    channel: SessionChannel,
+    { server, onDisconnected }: { readonly server: string; readonly onDisconnected: () => void },
+  ) {
+    this.server = server;
+    this.channel = channel;
+    channel.onclose = () => {
+      const isUnexpected = this.isAlive;
+      this.closeReason ??= "disconnected";
+      this.onEnd(connectionLostError(server));
+      if (isUnexpected) onDisconnected();
+    };
+  }
+
+  get isAlive(): boolean {
+    return this.closeReason === undefined;
+  }
+
+  drain(): void {
+    if (!this.isAlive) return;
+    this.closeReason = "draining";
+    this.onEnd(connectionLostError(this.server));
+    if (this.inFlight === 0) void this.channel.close();
+  }
+
+  async close({ terminate }: { readonly terminate: boolean }): Promise<void> {
+    if (!this.isAlive) return;
+    this.closeReason = "closed";
+    this.onEnd(clientClosedError(this.server));
+    this.channel.cancelServerRequests();
+    if (terminate) await this.channel.terminateSession();
+    await this.channel.close();
+  }
+
+  /** The session accepts no more requests. */
+  protected onEnd(_reason: McpRuntimeError): void {
+    // Nothing to end.
+  }
+
+  protected endRequest(): void {
+    this.inFlight -= 1;
+    if (this.closeReason === "draining" && this.inFlight === 0) void this.channel.close();
   }
 }
 

@@ -8,7 +8,7 @@ import { AddressGuard } from "../../net/address-guard.js";
 import { openHttpPool } from "../../net/http-pool.js";
 import type { Transport, TransportDependencies, TransportFactory } from "../transport.js";
 import type { McpHttpClientOptions } from "./mcp-http-client.js";
-import { AUTH_AND_RATE_STATUSES } from "./modern-era.js";
+import { AUTH_AND_RATE_STATUSES, PROTOCOL_CODES } from "./modern-era.js";
 import { SseTransport } from "./sse-transport.js";
 import { StreamableHttpTransport } from "./streamable-http-transport.js";
 
@@ -54,8 +54,6 @@ interface SessionOptions extends Pick<McpHttpClientOptions, "sessionId" | "proto
 }
 
 const METHOD_NOT_ALLOWED = 405;
-/** Invalid params, unknown method, header mismatch, unsupported version. */
-const PROTOCOL_CODES: ReadonlySet<unknown> = new Set([-32_602, -32_601, -32_020, -32_021, -32_022]);
 
 /**
  * A GET that fails with one of these did not reach an SSE server. Other failures are inconclusive: the

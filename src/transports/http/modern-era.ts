@@ -59,5 +59,21 @@ export function encodeHeaderValue(value: string): string {
   return isSafe ? value : `=?base64?${Buffer.from(value, "utf8").toString("base64")}?=`;
 }
 
+/** The request headers do not match the request body. */
+export const HEADER_MISMATCH = -32_020;
+export const INVALID_PARAMS = -32_602;
+export const UNKNOWN_METHOD = -32_601;
+const MISSING_CAPABILITY = -32_021;
+export const UNSUPPORTED_VERSION = -32_022;
+
+/** The errors with which a server that has parsed a message rejects its method, version, headers or params. */
+export const PROTOCOL_CODES: ReadonlySet<unknown> = new Set([
+  UNKNOWN_METHOD,
+  INVALID_PARAMS,
+  HEADER_MISMATCH,
+  MISSING_CAPABILITY,
+  UNSUPPORTED_VERSION,
+]);
+
 /** Statuses about authorization, rate or time: they reveal nothing about the protocol of the server. */
 export const AUTH_AND_RATE_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 425, 429]);
