@@ -19,13 +19,8 @@ export async function createTransportFactory(
       return createCustomFactory(config, address, dependencies);
     }
     case "stdio": {
-      const { StdioTransportFactory } = await import("./stdio/stdio-transport.js");
-      return new StdioTransportFactory({
-        server: config.name,
-        address,
-        maxBytes: config.limits.responseBytes,
-        ...dependencies,
-      });
+      const { createStdioFactory } = await import("./stdio/stdio-transport.js");
+      return createStdioFactory(config, address, dependencies);
     }
     case "websocket": {
       const { createWebSocketFactory } = await import("./websocket/websocket-transport.js");

@@ -86,7 +86,9 @@ export interface Transport {
   /** What the server wrote outside of the protocol, for the end of an error message. */
   describeOutput?(): string;
   /** After a failed `initialize`: opens the transport that the server supports instead, if there is one. */
-  openFallback?(failure: McpRuntimeError, cancellation: CancelScope): Promise<Transport | undefined>;
+  readonly openFallback?:
+    | ((failure: McpRuntimeError, cancellation: CancelScope) => Promise<Transport | undefined>)
+    | undefined;
 }
 
 /** The error for a request that was in flight when the transport closed. */

@@ -1,4 +1,3 @@
-import type { CancelScope } from "../../async/cancel-scope.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../../json/json.js";
@@ -21,7 +20,7 @@ export class StreamableHttpTransport implements Transport {
   oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
-  readonly #options: StreamableHttpTransportOptions;
+  readonly openFallback: Transport["openFallback"];
   readonly #httpClient: McpHttpClient;
   readonly #pending: PendingRequests<StreamableHttpRequest>;
   readonly #notifications: NotificationSender;
@@ -29,7 +28,7 @@ export class StreamableHttpTransport implements Transport {
   #isClosed = false;
 
   constructor(options: StreamableHttpTransportOptions) {
-    this.#options = options;
+    this.openFallback = options.openFallback;
     this.#httpClient = new McpHttpClient(options);
     this.#notifications = new NotificationSender(this.#httpClient, (error) => this.onerror?.(error));
     this.#pending = new PendingRequests(options, {
@@ -94,10 +93,6 @@ export class StreamableHttpTransport implements Transport {
   terminateSession(): Promise<void> {
     if (this.sessionId === undefined) return Promise.resolve();
     return this.#notifications.terminateSession();
-  }
-
-  openFallback(failure: McpRuntimeError, cancellation: CancelScope): Promise<Transport | undefined> {
-    return this.#options.openFallback?.(failure, cancellation) ?? Promise.resolve(undefined);
   }
 
   async close(reason: McpRuntimeError): Promise<void> {

@@ -3,6 +3,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { ExitStatus, StdioAddress } from "./server-process.js";
+import { errorCode } from "../../errors/failure-kinds.js";
 
 interface StartContext {
   readonly server: string;
@@ -20,8 +21,7 @@ interface ExitedServer {
 /** Converts an error of starting the command. */
 export function toStartError(error: unknown, { server, address, redactor }: StartContext): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
-  const code = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
-  const reason = redactor.redact(describeStartFailure(String(code), address));
+  const reason = redactor.redact(describeStartFailure(String(errorCode(error)), address));
   return new McpRuntimeError("not-sent", `Server "${server}" could not be started: ${reason}`, {
     server,
     cause: redactor.redactCause(error),

@@ -18,6 +18,7 @@ import {
   type TransportRequestOptions,
   type TransportFactory,
   clientClosedError,
+  type TransportDependencies,
 } from "../transport.js";
 import { LineReader, type TruncatedLine } from "./line-reader.js";
 import type { LineHandle } from "./line-writer.js";
@@ -33,6 +34,7 @@ import {
   toStartError,
   logIdleExit,
 } from "./stdio-errors.js";
+import type { ServerConfig } from "../../config/server-config.js";
 
 export interface StdioTransportOptions {
   readonly server: string;
@@ -285,37 +287,27 @@ function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-type StdioTransportFactoryOptions = Omit<StdioTransportOptions, "startProcess">;
-
-/**
- * Starts one process per session, and tracks all running processes, including those whose session has
- * ended.
- */
-export class StdioTransportFactory implements TransportFactory {
-  readonly #options: StdioTransportFactoryOptions;
-  readonly #processes = new Set<ServerProcess>();
-  #isClosed = false;
-
-  constructor(options: StdioTransportFactoryOptions) {
-    this.#options = options;
-  }
-
-  async openTransport(): Promise<StdioTransport> {
-    return new StdioTransport({ ...this.#options, startProcess: (listener) => this.#start(listener) });
-  }
-
-  /** Resolves when all processes have been stopped. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all([...this.#processes].map((process) => process.stop()));
-  }
-
-  #start(listener: ProcessListener): ServerProcess {
-    const { server, address, clock } = this.#options;
-    if (this.#isClosed) throw clientClosedError(server);
-    const onStopped = (stopped: ServerProcess) => this.#processes.delete(stopped);
-    const started = new ServerProcess({ address, clock, onStopped }, listener);
-    this.#processes.add(started);
+/** Starts one process per session, and tracks all running processes, including those whose session has ended. */
+export function createStdioFactory(
+  { name: server, limits }: ServerConfig,
+  address: StdioAddress,
+  dependencies: TransportDependencies,
+): TransportFactory {
+  const processes = new Set<ServerProcess>();
+  const onStopped = (stopped: ServerProcess) => processes.delete(stopped);
+  let isClosed = false;
+  const startProcess = (listener: ProcessListener) => {
+    if (isClosed) throw clientClosedError(server);
+    const started = new ServerProcess({ address, clock: dependencies.clock, onStopped }, listener);
+    processes.add(started);
     return started;
-  }
+  };
+  const options = { server, address, maxBytes: limits.responseBytes, startProcess, ...dependencies };
+  return {
+    openTransport: async () => new StdioTransport(options),
+    close: async () => {
+      isClosed = true;
+      await Promise.all([...processes].map((process) => process.stop()));
+    },
+  };
 }

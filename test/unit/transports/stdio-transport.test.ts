@@ -3,7 +3,9 @@ import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { systemClock } from "../../../src/async/clock.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import { Redactor } from "../../../src/errors/redaction.js";
-import { StdioTransportFactory } from "../../../src/transports/stdio/stdio-transport.js";
+import { createStdioFactory } from "../../../src/transports/stdio/stdio-transport.js";
+import type { StdioAddress } from "../../../src/transports/stdio/server-process.js";
+import { parseServer } from "../../../src/config/parse-server.js";
 import { rejection } from "../../fixtures/clients.js";
 
 /** Responds to the first request with broken JSON and exits. */
@@ -12,22 +14,14 @@ const SCRIPT = `process.stdin.once("data", () => {
 });`;
 
 it("a program that only wrote broken JSON has not shown that it is an MCP server", async () => {
-  const factory = new StdioTransportFactory({
-    server: "child",
-    address: {
-      kind: "stdio",
-      command: process.execPath,
-      args: ["-e", SCRIPT],
-      env: {},
-      cwd: undefined,
-      encoding: undefined,
-    },
-    maxBytes: 1_000_000,
+  const config = parseServer("child", { command: process.execPath, args: ["-e", SCRIPT] });
+  const factory = createStdioFactory(config, config.address as StdioAddress, {
     redactor: new Redactor([]),
     clock: systemClock,
     log: { info: () => undefined, warn: () => undefined },
+    keys: {},
   });
-  const transport = await factory.openTransport();
+  const transport = await factory.openTransport(undefined, undefined, new CancelScope());
   await transport.start();
   const send = (id: number, method: string) =>
     transport.request({ jsonrpc: "2.0", id, method, params: {} }, { cancellation: new CancelScope() });
