@@ -109,7 +109,7 @@ export interface CallToolsOptions extends CallToolOptions {
   readonly concurrency?: number | undefined;
 }
 
-interface OutcomeDetails {
+export interface OutcomeDetails {
   readonly server: string;
   readonly tool: string;
   readonly requestId: string;
@@ -131,14 +131,6 @@ export type CallOutcome<Output = unknown> =
       /** What `callTool` would have thrown. */
       readonly error: McpRuntimeError;
     });
-
-export const DEFAULT_CALL_CONCURRENCY = 16;
-
-export function assertConcurrency(server: string, concurrency: number): void {
-  if (Number.isInteger(concurrency) && concurrency > 0) return;
-  const text = `concurrency must be a positive integer, got ${String(concurrency)}.`;
-  throw new McpRuntimeError("invalid-config", text, { server });
-}
 
 export const REQUEST_KEYS = { signal: true, timeoutMs: true, context: true } as const;
 const CALL_TOOL_KEYS = {

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { raceAbort } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { findOptionsProblem, optionKeys } from "../config/parse-options.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, isStringArray } from "../json/json.js";
-import type { CallOutcome, ToolCall } from "./call-options.js";
+import type { CallOutcome, OutcomeDetails, ToolCall } from "./call-options.js";
 import type { ToolResult } from "./tool-result.js";
 
 /** A call of `callTools` that is made from the results of other calls of the same array. */
@@ -20,11 +21,38 @@ export interface DependentCall<Call extends ToolCall = ToolCall> {
 }
 
 interface CallPlanOptions<Call extends ToolCall> {
-  readonly concurrency: number;
+  /** `undefined`: the calls are for several servers. */
+  readonly server?: string;
+  /** @default 16 */
+  readonly concurrency: number | undefined;
   /** Ends the wait for the function of a dependent call. */
   readonly signal: AbortSignal | undefined;
   readonly tryCall: (call: Call) => Promise<CallOutcome>;
 }
+
+/** A result, and how often its call was sent. */
+export interface CompletedCall<Output> {
+  readonly result: ToolResult<Output>;
+  readonly attempts: number;
+}
+
+/** Returns the failure of a call as a value. Other errors, such as the abort reason of the caller, are thrown. */
+export async function toOutcome<Output>(
+  call: Pick<OutcomeDetails, "server" | "tool" | "requestId">,
+  clock: Clock,
+  run: () => Promise<CompletedCall<Output>>,
+): Promise<CallOutcome<Output>> {
+  const startedAt = clock.now();
+  try {
+    const { result, attempts } = await run();
+    return { ok: true, result, ...call, attempts, latencyMs: clock.now() - startedAt };
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError)) throw error;
+    return { ok: false, error, ...call, attempts: error.attempts, latencyMs: clock.now() - startedAt };
+  }
+}
+
+const DEFAULT_CONCURRENCY = 16;
 
 /**
  * Runs calls with limited concurrency; the outcomes are in the order of the calls. A call starts when those that it
@@ -32,8 +60,14 @@ interface CallPlanOptions<Call extends ToolCall> {
  */
 export async function runCalls<Call extends ToolCall>(
   calls: readonly (Call | DependentCall<Call>)[],
-  { concurrency, signal, tryCall }: CallPlanOptions<Call>,
+  { server, concurrency = DEFAULT_CONCURRENCY, signal, tryCall }: CallPlanOptions<Call>,
 ): Promise<CallOutcome[]> {
+  const invalidCall = (path: string, message: string) =>
+    configError("The call to callTools", [{ path, message }], server === undefined ? {} : { server });
+  if (!Array.isArray(calls))
+    throw invalidCall("", `expected an array of { name, args }, got ${describeValue(calls)}`);
+  if (!Number.isInteger(concurrency) || concurrency < 1)
+    throw invalidCall("concurrency", `expected a positive integer, got ${describeValue(concurrency)}`);
   if (!calls.some(isDependent))
     return mapConcurrent(calls as readonly Call[], concurrency, (call) => tryCall(call));
   const levels = resolveLevels(calls);

@@ -1,25 +1,21 @@
 import { randomUUID } from "node:crypto";
 import type { McpToolInfo } from "../config/list-items.js";
-import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import {
   type CallInput,
   type CallOutcome,
   type CallToolOptions,
   type CallToolsOptions,
-  assertConcurrency,
   assertRequestOptions,
   CALL_TOOLS_OPTIONS,
-  DEFAULT_CALL_CONCURRENCY,
   type ToolCall,
   assertToolCall,
 } from "./call-options.js";
-import { type DependentCall, runCalls } from "./call-plan.js";
+import { type CompletedCall, type DependentCall, runCalls, toOutcome } from "./call-plan.js";
 import type { InternalRequestOptions, RequestDependencies } from "./request-runner.js";
 import { getCreatedTask, parseTask, PausedTask } from "./tasks/mcp-task.js";
 import type { TaskClient } from "./tasks/task-client.js";
-import { toValidatedResult, type ToolResult, toToolResult } from "./tool-result.js";
+import { toValidatedResult, toToolResult } from "./tool-result.js";
 
 interface ToolClientDependencies extends RequestDependencies {
   readonly tasks: TaskClient;
@@ -110,25 +106,11 @@ export class ToolClient {
       : tasks.continueCall(awaited, action, details);
   }
 
-  /** Returns the failure of a call as a value. Other errors, such as the abort reason of the caller, are thrown. */
   async tryCall<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
     const { server, clock } = this.#deps;
     const requestId = call?.id ?? randomUUID();
-    const startedAt = clock.now();
-    const details = (attempts: number) => ({
-      server,
-      tool: call?.name,
-      requestId,
-      latencyMs: clock.now() - startedAt,
-      attempts,
-    });
-    try {
-      const { result, attempts } = await this.call(call, options, requestId);
-      return { ok: true, result, ...details(attempts) };
-    } catch (error) {
-      if (!(error instanceof McpRuntimeError)) throw error;
-      return { ok: false, error, ...details(error.attempts) };
-    }
+    const details = { server, tool: call?.name, requestId };
+    return toOutcome(details, clock, () => this.call(call, options, requestId));
   }
 
   async callMany(
@@ -136,26 +118,15 @@ export class ToolClient {
     options: CallToolsOptions,
   ): Promise<CallOutcome[]> {
     const { server } = this.#deps;
-    if (!Array.isArray(calls)) throw invalidCallsError(server, calls);
     assertRequestOptions(server, options, CALL_TOOLS_OPTIONS);
-    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...callOptions } = options;
-    assertConcurrency(server, concurrency);
+    const { concurrency, ...callOptions } = options;
     return runCalls(calls, {
+      server,
       concurrency,
       signal: callOptions.signal,
       tryCall: (call) => this.tryCall(call, callOptions),
     });
   }
-}
-
-interface CompletedCall<Output> {
-  readonly result: ToolResult<Output>;
-  readonly attempts: number;
-}
-
-function invalidCallsError(server: string, value: unknown): McpRuntimeError {
-  const message = `expected an array of { name, args }, got ${describeValue(value)}`;
-  return configError("The call to callTools", [{ path: "", message }], { server });
 }
 
 function toInputParams({ responses, requestState }: CallInput): JsonObject {

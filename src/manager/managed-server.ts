@@ -228,6 +228,11 @@ export class ManagedServer implements ToolCaller {
     }
   }
 
+  /** Whether a list goes on without this server if it fails in this way. */
+  tolerates(error: unknown): error is McpRuntimeError {
+    return this.isOptional && error instanceof McpRuntimeError && error.kind !== "invalid-config";
+  }
+
   /** The state for `McpServerManager.status()`. */
   status(): ServerStatus {
     const { state } = this;

@@ -300,9 +300,7 @@ export class ToolList {
     try {
       return await server.catalog.list({ context });
     } catch (error) {
-      const isTolerated =
-        server.isOptional && error instanceof McpRuntimeError && error.kind !== "invalid-config";
-      if (!isTolerated) throw error;
+      if (!server.tolerates(error)) throw error;
       this.#createOptions.warn(`Optional server "${server.name}" is excluded: ${error.message}`);
       return [];
     }

@@ -5,12 +5,10 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import {
   type CallOutcome,
   type CallToolsOptions,
-  assertConcurrency,
-  DEFAULT_CALL_CONCURRENCY,
   findCallProblem,
   TOOLSET_CALL_KEYS,
 } from "../client/call-options.js";
-import { type DependentCall, runCalls } from "../client/call-plan.js";
+import { type DependentCall, runCalls, toOutcome } from "../client/call-plan.js";
 import { CLIENT_EVENTS } from "../client/client-events.js";
 import type { CloseOptions } from "../client/client-lifecycle.js";
 import type { ServerMetrics, ServerTotals } from "../client/mcp-client.js";
@@ -18,10 +16,10 @@ import type { McpSkillFile } from "../client/skills/skill-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
 import { compareTools, createUnreachableDrift, type ServerDrift } from "../catalog/drift.js";
+import { systemClock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { describeValue } from "../json/describe-value.js";
 import { omitUndefined } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
@@ -186,33 +184,20 @@ class Toolset<Name extends string> implements McpToolset<Name> {
 
   async tryCallTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<CallOutcome> {
     const requestId = call?.id ?? randomUUID();
-    const startedAt = performance.now();
-    let server: string = call?.server ?? "";
-    const details = (attempts: number) => {
-      const latencyMs = performance.now() - startedAt;
-      return { requestId, tool: call?.name, server, attempts, latencyMs };
-    };
-    try {
+    const details = { server: call?.server ?? "", tool: call?.name, requestId };
+    return toOutcome(details, systemClock, async () => {
       const { tool, args, config } = await this.#resolveCall({ ...call, id: requestId }, options);
-      server = tool.mcp.server;
-      return { ok: true, result: await tool.run(args, config), ...details(1) };
-    } catch (error) {
-      if (!(error instanceof McpRuntimeError)) throw error;
-      return { ok: false, error, ...details(error.attempts) };
-    }
+      details.server = tool.mcp.server;
+      return { result: await tool.run(args, config), attempts: 1 };
+    });
   }
 
   async callTools(
     calls: readonly (ToolsetCall<Name> | DependentCall<ToolsetCall<Name>>)[],
     options: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency"> = {},
   ): Promise<CallOutcome[]> {
-    if (!Array.isArray(calls)) {
-      const message = `expected an array of { name, args }, got ${describeValue(calls)}`;
-      throw configError("The call to callTools", [{ path: "", message }]);
-    }
     assertOptions(options, CALL_MANY_OPTIONS, { subject: "The call to callTools" });
-    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
-    assertConcurrency("toolset", concurrency);
+    const { concurrency, ...each } = options;
     const signal = combineSignals(each.signal, (each.config as RunnableConfig | undefined)?.signal);
     return runCalls(calls, { concurrency, signal, tryCall: (call) => this.tryCallTool(call, each) });
   }
@@ -261,16 +246,12 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     const { config, ...request } = toRunOptions("listSkills", options);
     const caller = { ...request, context: toCallerContext(config) };
     const servers = server === undefined ? this.#serverSet.enabled : [this.#serverSet.get(server)];
-    const listing = servers.map(async ({ name, isOptional, skills }) => {
+    const listing = servers.map(async (managed) => {
+      const { name, skills } = managed;
       try {
         return (await skills.list(caller)).map((skill) => ({ ...skill, server: name as Name }));
       } catch (error) {
-        const isTolerated =
-          isOptional &&
-          server === undefined &&
-          error instanceof McpRuntimeError &&
-          error.kind !== "invalid-config";
-        if (!isTolerated) throw error;
+        if (server !== undefined || !managed.tolerates(error)) throw error;
         this.#serverSet.settings.warn(
           `The skills of optional server "${name}" are not listed: ${error.message}`,
         );
