@@ -125,6 +125,12 @@ export const SERVER_TOOLS_OPTIONS_SCHEMA = optionsSchema<ServerToolsOptions>(
   { required: ["client"] },
 );
 
+/** Without `strict` and `dropFailed`: `startServers` decides which failures are fatal. */
+const MANAGER_KEYS = Object.keys({
+  ...CATALOG_FIELDS,
+  ...LIFECYCLE_FIELDS,
+}) as readonly (keyof (CatalogOptions & LifecycleOptions))[];
+
 /**
  * Validates the options of a factory and fills in the defaults. `defaultPrefix`: listed tools are prefixed with
  * their server's name, snapshots keep their names.
@@ -136,17 +142,6 @@ export function resolveFactoryOptions<Options extends FactoryOptions & CatalogOp
 ) {
   const parsed = parseOptions(schema, options, { subject: "The options object" });
   const { naming, tools, filter, agentInput, logger = createConsoleLogger() } = parsed;
-  const {
-    cache,
-    pin,
-    clientInfo,
-    concurrency,
-    programConcurrency,
-    closeTimeoutMs,
-    live,
-    reconnection,
-    allowAddress,
-  } = parsed;
   const warn = (message: string) => logger.warn(message);
   const create: Omit<CreateToolsOptions, "onApprovalDecided"> = {
     naming: resolveNaming(naming, defaultPrefix),
@@ -158,17 +153,8 @@ export function resolveFactoryOptions<Options extends FactoryOptions & CatalogOp
     debug: (message: string) => logger.debug(message),
     error: (message: string) => logger.error(message),
   };
-  // Without `strict` and `dropFailed`: `startServers` decides which failures are fatal.
-  const lifecycle = {
-    clientInfo,
-    concurrency,
-    programConcurrency,
-    closeTimeoutMs,
-    live,
-    reconnection,
-    allowAddress,
-  };
-  const manager: McpServerManagerOptions = omitUndefined({ cache, pin, ...lifecycle, logger });
+  const shared = Object.fromEntries(MANAGER_KEYS.map((key) => [key, parsed[key]]));
+  const manager: McpServerManagerOptions = omitUndefined({ ...shared, logger });
   return {
     options: parsed,
     create,
