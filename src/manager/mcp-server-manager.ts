@@ -184,16 +184,11 @@ export class McpServerManager implements AsyncDisposable {
    */
   async waitFor(name: string, options: WaitOptions = {}): Promise<McpClient> {
     const { signal } = assertWaitOptions("waitFor", options);
-    const cancellation = CancelScope.fromSignal(signal);
-    try {
-      cancellation.throwIfCancelled();
-      this.serverSet.closed.throwIfCancelled();
+    return this.#run(signal, async (cancellation) => {
       const server = this.serverSet.get(name);
       await cancellation.race(server.whenConnected());
       return server.client;
-    } finally {
-      cancellation.dispose();
-    }
+    });
   }
 
   /**
@@ -225,19 +220,16 @@ export class McpServerManager implements AsyncDisposable {
    */
   async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
     const { signal } = assertWaitOptions("add", options);
-    await this.#run(signal, async (cancellation) => {
+    await this.#run(signal, (cancellation) => {
       const operation = this.serverSet.beginOperation(name, cancellation);
-      try {
-        if (operation.mustWait) await operation.waitForTurn();
+      return operation.run(async () => {
         this.serverSet.assertNameIsFree(name);
         const server = this.serverSet.add(parseServer(name, definition));
         await this.#connectAdded(
           { server, operation },
           { cancellation, isCancellable: signal !== undefined },
         );
-      } finally {
-        operation.end();
-      }
+      });
     });
   }
 
@@ -316,27 +308,21 @@ export class McpServerManager implements AsyncDisposable {
 
   /** Runs an operation that disconnects a server. It cancels those that connect it. */
   async #supersede(name: string, work: () => Promise<void>): Promise<void> {
-    await this.#run(undefined, async (cancellation) => {
-      const operation = this.serverSet.supersedeOperations(name, cancellation);
-      try {
-        if (operation.mustWait) await operation.waitForTurn();
-        await work();
-      } finally {
-        operation.end();
-      }
-    });
+    await this.#run(undefined, (cancellation) =>
+      this.serverSet.supersedeOperations(name, cancellation).run(work),
+    );
   }
 
   /** Runs an operation that `signal` and `close()` cancel. */
-  async #run(
+  async #run<T>(
     signal: AbortSignal | undefined,
-    work: (cancellation: CancelScope) => Promise<void>,
-  ): Promise<void> {
+    work: (cancellation: CancelScope) => Promise<T>,
+  ): Promise<T> {
     const cancellation = CancelScope.fromSignal(signal);
     const unsubscribe = this.serverSet.closed.onCancel((reason) => cancellation.cancel(reason));
     try {
       cancellation.throwIfCancelled();
-      await work(cancellation);
+      return await work(cancellation);
     } finally {
       unsubscribe();
       cancellation.dispose();

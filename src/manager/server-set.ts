@@ -78,6 +78,16 @@ class ServerOperation {
     await this.cancellation.race(Promise.all(this.#earlier));
   }
 
+  /** Runs work when all earlier operations have ended, synchronously if there are none, and ends. */
+  async run(work: () => Promise<void>): Promise<void> {
+    try {
+      if (this.mustWait) await this.waitForTurn();
+      await work();
+    } finally {
+      this.end();
+    }
+  }
+
   /** Ends the operation in favor of a later one, if it connects the server. */
   supersede(reason: McpRuntimeError): void {
     if (!this.#options.isSupersedable) return;
