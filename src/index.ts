@@ -203,8 +203,13 @@ export type {
   ResourceSelection,
   SkillSelection,
 } from "./toolset/mcp-toolset.js";
-export type { InputResponse, InputRequest, InputRequests } from "./tools/elicitation/interrupt-for-input.js";
-export type { TaskPause, TaskResponse } from "./tools/elicitation/task-pause.js";
+export type {
+  InputResponse,
+  InputRequest,
+  InputRequests,
+  TaskPause,
+  TaskResponse,
+} from "./tools/elicitation/interrupt-for-input.js";
 export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
 export type { LargeResultOptions } from "./tools/large-results/result-keeper.js";
 export type { ToolRunConfig } from "./tools/tool-run.js";

@@ -1,9 +1,11 @@
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { CallInput } from "../../client/call-options.js";
+import { type CallInput, TASK_ACTIONS, type TaskAction } from "../../client/call-options.js";
+import type { McpTask } from "../../client/tasks/mcp-task.js";
 import type { InputRequired } from "../../client/tool-result.js";
 import type { FormElicitation, UrlElicitation } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { describeValue } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import {
   createElicitationHandler,
@@ -14,7 +16,6 @@ import { previousApproval } from "../approval/reviewable-call.js";
 import { GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
 import type { CallInterceptor, InputSource, ToolRun } from "../tool-run.js";
-import { readTaskAction, type TaskPause } from "./task-pause.js";
 
 /** The value of a LangGraph interrupt when a server needs input from a person before it runs a tool. */
 export interface InputRequest {
@@ -47,6 +48,37 @@ export interface InputRequest {
 export interface InputResponse {
   /** The elicitation results, by tool call id and by the key of the request. */
   readonly answers: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
+}
+
+/** The value of a LangGraph interrupt while the task of a durable call runs. It contains no arguments. */
+export interface TaskPause {
+  /** Tells this value from those of other interrupts. */
+  readonly type: "mcp_task";
+  /** The name of the server. */
+  readonly server: string;
+  /** The tool's name, as models see it. */
+  readonly tool: string;
+  /** The id of the tool call. */
+  readonly toolCallId: string;
+  /** The task as last seen. */
+  readonly task: McpTask;
+  /** What was wrong with the previous answer, or why the status of the task could not be requested. */
+  readonly error?: string;
+}
+
+/**
+ * The value to resume the graph with while a task runs. If it has not ended then, the graph is interrupted again. An
+ * answer for one of several calls is `{ answers: { [toolCallId]: { task } } }`.
+ *
+ * @example
+ * ```ts
+ * const resume: TaskResponse = { task: "check" };
+ * await agent.invoke(new Command({ resume }), config);
+ * ```
+ */
+export interface TaskResponse {
+  /** "check" requests the status once, "wait" waits up to `timeouts.taskMs`, "cancel" cancels the task. */
+  readonly task: TaskAction;
 }
 
 /** The interrupt as it is saved in the checkpoint, with what is needed to resume the call. */
@@ -201,6 +233,21 @@ async function readAnswers(
     inputs.set(toolCallId, { responses, requestState, ...(taskId === undefined ? {} : { taskId }) });
   }
   return inputs;
+}
+
+/** Returns what to do with the task of a call, or what is wrong with the answer. */
+function readTaskAction(answer: unknown, toolCallId: string): TaskAction | { readonly problem: string } {
+  const { task: forAll, answers, action } = toObject(answer);
+  const { task = forAll } = toObject(toObject(answers)[toolCallId]);
+  const known = TASK_ACTIONS.find((name) => name === task);
+  if (known !== undefined) return known;
+  // The answer to the input request of another call reaches this one, too.
+  const isForOther = task === undefined && (isPlainObject(answers) || action !== undefined);
+  if (isForOther) return "check";
+  const expected = `{ task: ${TASK_ACTIONS.map((name) => `"${name}"`).join(" | ")} }`;
+  return {
+    problem: `The answer about the task of call "${toolCallId}" must be ${expected}, got ${describeValue(task ?? answer)}.`,
+  };
 }
 
 /** Validates an answer like the result of an `onElicitationRequest` handler. Returns what is wrong with it. */
