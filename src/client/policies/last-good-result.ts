@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { FallbackCall, FallbackResult, FallbackOption } from "../../config/server-definition.js";
+import { fullHash } from "../../json-schema/schema-hash.js";
 import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
 
 interface LastGoodResultOptions {
@@ -63,15 +63,7 @@ export function lastGoodResult(
   };
 }
 
-/**
- * Everything that may identify the caller is part of the key. It is independent of the order of object keys, and a hash,
- * because headers may contain secrets.
- */
+/** Everything that may identify the caller is part of the key. A hash, because headers may contain secrets. */
 function keyOf({ server, tool, args, identity, headers, meta }: FallbackCall): string {
-  const call = JSON.stringify([server, identity, tool, args, headers, meta], (_, value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
-  );
-  return createHash("sha256").update(call).digest("base64");
+  return fullHash([server, identity, tool, args, headers, meta]);
 }
