@@ -107,6 +107,7 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
   });
   const requestEvents = new RequestEventEmitter({
     server,
+    clock,
     events,
     metrics,
     redactor,

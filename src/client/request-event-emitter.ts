@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Clock } from "../async/clock.js";
 import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { redactUri, type Redactor } from "../errors/redaction.js";
@@ -9,8 +10,9 @@ import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./cli
 import type { Handler, RequestContext } from "./request-context.js";
 import { toPlainCallerContext } from "./resolve-identity.js";
 
-interface RequestEventDependencies {
+export interface EventDependencies {
   readonly server: string;
+  readonly clock: Clock;
   readonly events: ClientEvents;
   readonly metrics: RequestMetrics;
   readonly redactor: Redactor;
@@ -19,11 +21,11 @@ interface RequestEventDependencies {
 
 /** Counts requests and emits their events. */
 export class RequestEventEmitter {
-  readonly #deps: RequestEventDependencies;
+  readonly #deps: EventDependencies;
   readonly #startListeners: EventSubscribers;
   readonly #endListeners: EventSubscribers;
 
-  constructor(deps: RequestEventDependencies) {
+  constructor(deps: EventDependencies) {
     this.#deps = deps;
     this.#startListeners = deps.events.subscribersOf("requestStarted");
     this.#endListeners = deps.events.subscribersOf("requestEnded");

@@ -1,25 +1,13 @@
-import type { Clock } from "../async/clock.js";
 import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import type { OpenSessionHandle } from "../session/session-pool.js";
 import type { Session } from "../session/session.js";
-import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
-import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./client-events.js";
+import { redactedSessionId, type RequestWrapper } from "./client-events.js";
 import type { RequestContext } from "./request-context.js";
-import { wrapRequest } from "./request-event-emitter.js";
-
-interface SessionEventDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly events: ClientEvents;
-  readonly metrics: RequestMetrics;
-  readonly redactor: Redactor;
-  readonly config: () => Pick<ServerConfig, "address">;
-}
+import { type EventDependencies, wrapRequest } from "./request-event-emitter.js";
 
 interface TrackedSession {
   readonly session: Session;
@@ -33,13 +21,13 @@ const EARLY_LOSSES_BEFORE_WARNING = 3;
 
 /** Emits events when sessions are opened, lost and ended. Tracks one session per identity. */
 export class SessionEventEmitter {
-  readonly #deps: SessionEventDependencies;
+  readonly #deps: EventDependencies;
   readonly #sessions = new Map<string, TrackedSession>();
   /** Consecutive early losses by identity: a restart loses one session of each. */
   readonly #earlyLosses = new Map<string, number>();
   #hasWarned = false;
 
-  constructor(deps: SessionEventDependencies) {
+  constructor(deps: EventDependencies) {
     this.#deps = deps;
   }
 
@@ -117,7 +105,7 @@ export class SessionEventEmitter {
 export async function observeHandshake(
   { identity, config }: { readonly identity: string; readonly config: Pick<ServerConfig, "address"> },
   runHandshake: (meta: JsonObject) => Promise<Session>,
-  { server, clock, events, metrics, redactor }: Omit<SessionEventDependencies, "config">,
+  { server, clock, events, metrics, redactor }: Omit<EventDependencies, "config">,
 ): Promise<Session> {
   const startedAt = clock.now();
   const meta = new Map<string, string>();

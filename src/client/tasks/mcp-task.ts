@@ -1,6 +1,6 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor } from "../../errors/redaction.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../../json/json.js";
+import type { ErrorContext } from "../../transports/json-rpc.js";
 
 const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
 
@@ -55,11 +55,6 @@ export function toTaskSecrets(taskId: string): readonly string[] {
   return SECRET_TASK_ID.test(taskId) ? [taskId] : [];
 }
 
-interface TaskSource {
-  readonly server: string;
-  readonly redactor: Redactor;
-}
-
 /** Returns the task in the result of a call that the server has turned into one, as received. */
 export function getCreatedTask(result: unknown): JsonObject | undefined {
   if (!isPlainObject(result)) return undefined;
@@ -70,7 +65,7 @@ export function getCreatedTask(result: unknown): JsonObject | undefined {
 }
 
 /** Parses a task of either protocol revision. Invalid optional fields are dropped. */
-export function parseTask(value: unknown, { server, redactor }: TaskSource): McpTask {
+export function parseTask(value: unknown, { server, redactor }: ErrorContext): McpTask {
   const raw = isPlainObject(value) ? value : {};
   const { taskId, statusMessage, createdAt, lastUpdatedAt } = raw;
   const status = STATUSES.find((name) => name === raw["status"]);

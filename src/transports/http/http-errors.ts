@@ -1,16 +1,14 @@
 import { errorCode, hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor } from "../../errors/redaction.js";
 import type { ResponseHeaders } from "../../net/http-request.js";
 import { describeMalformedResponse, describeTlsError } from "../../net/connect-errors.js";
 import { ProxyError } from "../../net/http-proxy.js";
 import { isPlainObject, tryParseJson } from "../../json/json.js";
+import type { ErrorContext } from "../json-rpc.js";
 
 /** The server that an error is about, and the redactor for its message. */
-export interface HttpErrorContext {
-  readonly server: string;
+export interface HttpErrorContext extends ErrorContext {
   readonly origin: string;
-  readonly redactor: Redactor;
 }
 
 export interface FailedResponse {

@@ -1,15 +1,13 @@
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor, SecretLease } from "../../errors/redaction.js";
+import type { SecretLease } from "../../errors/redaction.js";
 import { BufferedReader } from "../http/body-readers.js";
 import { HttpRequestHandler, type HttpRequest, type ResponseHeaders } from "../../net/http-request.js";
 import { fromConnectionError } from "../http/http-errors.js";
 import type { AddressCheck } from "../../net/address-guard.js";
 import { type HttpPool, openHttpPool } from "../../net/http-pool.js";
-import { responseTooLargeError } from "../json-rpc.js";
+import { type ErrorContext, responseTooLargeError } from "../json-rpc.js";
 
-export interface AwsHttpOptions {
-  readonly server: string;
-  readonly redactor: Redactor;
+export interface AwsHttpOptions extends ErrorContext {
   readonly sockets: number;
   readonly connectMs: number;
   readonly maxBytes: number;

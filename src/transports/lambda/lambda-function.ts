@@ -11,9 +11,8 @@ import {
 import { toText } from "../http/body-readers.js";
 import { isPlainObject } from "../../json/json.js";
 import { type FailureKind, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
-import type { Redactor } from "../../errors/redaction.js";
 import { toRetryAt } from "../http/http-errors.js";
-import { invalidResponseError } from "../json-rpc.js";
+import { type ErrorContext, invalidResponseError } from "../json-rpc.js";
 
 interface LambdaFunctionOptions extends LambdaErrorContext, Pick<AwsHttpOptions, "checkFor"> {
   readonly qualifier: string | undefined;
@@ -101,10 +100,8 @@ async function assertRegion(client: LambdaClient, server: string): Promise<void>
   }
 }
 
-export interface LambdaErrorContext {
-  readonly server: string;
+export interface LambdaErrorContext extends ErrorContext {
   readonly functionName: string;
-  readonly redactor: Redactor;
 }
 
 /** Errors of the AWS SDK when it finds no credentials to sign the request with. Nothing was sent. */

@@ -1,14 +1,12 @@
 import { existsSync } from "node:fs";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor } from "../../errors/redaction.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { ExitStatus, StdioAddress } from "./server-process.js";
 import { errorCode } from "../../errors/failure-kinds.js";
+import type { ErrorContext } from "../json-rpc.js";
 
-interface StartContext {
-  readonly server: string;
+interface StartContext extends ErrorContext {
   readonly address: StdioAddress;
-  readonly redactor: Redactor;
 }
 
 /** A process that exited, with what it wrote to stderr. */
