@@ -1,4 +1,3 @@
-import type { CancelScope } from "../async/cancel-scope.js";
 import { systemClock, type Clock } from "../async/clock.js";
 import { CLIENT_INFO, type ClientInfo } from "../config/message-transport.js";
 import { CLIENT_INFO_SCHEMA, option, optionsSchema, parseOptions } from "../config/parse-options.js";
@@ -14,7 +13,7 @@ import { RetryBudgets } from "./policies/retry-budget.js";
 import { ServerProbe } from "./policies/server-probe.js";
 import { PromptClient } from "./prompt-client.js";
 import { RequestEventEmitter } from "./request-event-emitter.js";
-import { RequestRunner } from "./request-runner.js";
+import { IDEMPOTENT_CALL, RequestRunner } from "./request-runner.js";
 import { ResourceClient } from "./resource-client.js";
 import { SubscriptionRecovery } from "./session-state.js";
 import { SkillClient } from "./skills/skill-client.js";
@@ -69,6 +68,7 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
   const redactor = new Redactor(config.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();
+  const common = { server, clock, random, events, metrics, redactor };
   const maxIdentities = () => lifecycle.config.limits.identities;
   const retryBudgets = new RetryBudgets(clock, maxIdentities);
   const probe: ServerProbe = new ServerProbe({
@@ -86,51 +86,28 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
     settings: () => lifecycle.config.circuitBreaker,
     onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
   });
-  const onSlotEvicted = (identity: string, cancellation: CancelScope) => {
-    breakers.delete(identity);
-    retryBudgets.delete(identity);
-    recovery.delete(identity, cancellation);
-  };
-  const onSessionLost = (identity: string, cancellation: CancelScope) =>
-    void recovery.onSessionLost(identity, cancellation);
-  const onDisconnected = (identity: string, cancellation: CancelScope) =>
-    void recovery.onDisconnected(identity, cancellation);
-  const sessionCallbacks = { onSlotEvicted, onSessionLost, onDisconnected };
-  const lifecycle = new ClientLifecycle({
+  const lifecycle: ClientLifecycle = new ClientLifecycle({
+    ...common,
     config,
     clientInfo,
-    clock,
-    events,
-    metrics,
-    redactor,
-    ...sessionCallbacks,
+    onSlotEvicted: (identity, cancellation) => {
+      breakers.delete(identity);
+      retryBudgets.delete(identity);
+      recovery.delete(identity, cancellation);
+    },
+    onSessionLost: (identity, cancellation) => void recovery.onSessionLost(identity, cancellation),
+    onDisconnected: (identity, cancellation) => void recovery.onDisconnected(identity, cancellation),
   });
-  const requestEvents = new RequestEventEmitter({
-    server,
-    clock,
-    events,
-    metrics,
-    redactor,
-    config: () => lifecycle.config,
-  });
-  const policies = { random, retryBudgets, breakers, probe };
-  const runner: RequestRunner = new RequestRunner({
-    server,
-    clock,
-    events,
-    lifecycle,
-    redactor,
-    requestEvents,
-    ...policies,
-  });
+  const requestEvents = new RequestEventEmitter({ ...common, config: () => lifecycle.config });
+  const policies = { requestEvents, retryBudgets, breakers, probe };
+  const runner: RequestRunner = new RequestRunner({ ...common, ...policies, lifecycle });
   const recovery = new SubscriptionRecovery({
     clock,
     subscriptions: lifecycle.sessionState.subscriptions,
-    ping: (requestOptions) =>
-      runner.request("ping", {}, { ...requestOptions, isIdempotent: true, purpose: "call" }),
+    ping: (requestOptions) => runner.request("ping", {}, { ...requestOptions, ...IDEMPOTENT_CALL }),
     warn: (message) => events.warn(`Server "${server}": ${message}`),
   });
-  const deps = { server, clock, random, events, redactor, lifecycle, runner };
+  const deps = { ...common, lifecycle, runner };
   const tasks = new TaskClient(deps);
   const tools = new ToolClient({ ...deps, tasks });
   const lists = new ListReader(deps);

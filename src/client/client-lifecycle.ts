@@ -1,5 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
+import { type Clock, settleWithin } from "../async/clock.js";
 import { LinkedSet } from "../async/linked-set.js";
 import type { ClientKeys } from "../auth/dpop.js";
 import { assertOptions, optionKeys } from "../config/parse-options.js";
@@ -81,12 +81,6 @@ export function parseCloseOptions(
   if (drainMs === undefined || (Number.isFinite(drainMs) && drainMs >= 0)) return { drainMs };
   const message = `expected a non-negative number of milliseconds, got ${describeValue(drainMs)}`;
   throw configError(subject, [{ path: "options.drainMs", message }], details);
-}
-
-interface OpenedSession {
-  readonly identity: string;
-  readonly session: Session;
-  readonly generation: number;
 }
 
 /**
@@ -292,10 +286,9 @@ export class ClientLifecycle {
   /** Restores the server stream, log level and subscriptions on a new session. */
   async #onSessionOpened(
     { closed: cancellation, sessionEvents }: ClientEpoch,
-    opened: OpenedSession,
+    { identity, session, generation }: { identity: string; session: Session; generation: number },
   ): Promise<void> {
     const { config, clock, events } = this.#options;
-    const { identity, session, generation } = opened;
     const listening = events.hasServerEventListeners
       ? session.openServerStream()
       : this.#followTools(identity, session);
@@ -343,19 +336,9 @@ class InFlightCalls {
 
   /** Waits until no call is left, at most `ms`, and cancels the others. */
   async end(ms: number, clock: Clock, reason: McpRuntimeError): Promise<void> {
-    await this.#waitUntilDrained(ms, clock);
+    const drained = () => new Promise<void>((resolve) => this.#drainListeners.push(resolve));
+    if (!this.#calls.isEmpty && ms > 0) await settleWithin(ms, clock, drained);
     for (const call of this.#calls.values()) call.cancel(reason);
-  }
-
-  #waitUntilDrained(ms: number, clock: Clock): Promise<void> {
-    if (this.#calls.isEmpty || ms === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancelTimer = clock.after(ms, resolve);
-      this.#drainListeners.push(() => {
-        cancelTimer();
-        resolve();
-      });
-    });
   }
 }
 
