@@ -12,10 +12,6 @@ export class SlotMap<Key extends string | number, Value> {
     return this.#slotByKey.size;
   }
 
-  has(key: Key): boolean {
-    return this.#slotByKey.has(key);
-  }
-
   get(key: Key): Value | undefined {
     const slot = this.#slotByKey.get(key);
     return slot === undefined ? undefined : this.#values[slot];
@@ -38,11 +34,5 @@ export class SlotMap<Key extends string | number, Value> {
   /** Returns the current values in insertion order. */
   values(): Value[] {
     return [...this.#slotByKey.values()].map((slot) => this.#values[slot] as Value);
-  }
-
-  clear(): void {
-    this.#slotByKey.clear();
-    this.#values.length = 0;
-    this.#freeSlots.length = 0;
   }
 }
