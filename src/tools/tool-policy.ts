@@ -1,4 +1,5 @@
-import { systemClock } from "../async/clock.js";
+import { CancelScope } from "../async/cancel-scope.js";
+import { systemClock, withDeadline } from "../async/clock.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { parseOptions } from "../config/parse-options.js";
 import {
@@ -278,17 +279,10 @@ function toLevelRule(result: unknown): LevelRule {
   return { isExcluded: false, rule };
 }
 
-async function settleRule(result: PromiseLike<unknown>): Promise<unknown> {
-  let cancelTimer: (() => void) | undefined;
-  const expired = new Promise<never>((_, reject) => {
-    const error = new Error(`the rules function has not decided within ${RULE_TIMEOUT_MS} ms`);
-    cancelTimer = systemClock.after(RULE_TIMEOUT_MS, () => reject(error));
-  });
-  try {
-    return await Promise.race([result, expired]);
-  } finally {
-    cancelTimer?.();
-  }
+function settleRule(result: PromiseLike<unknown>): Promise<unknown> {
+  const createError = () => new Error(`the rules function has not decided within ${RULE_TIMEOUT_MS} ms`);
+  const limit = { ms: RULE_TIMEOUT_MS, clock: systemClock, cancellation: new CancelScope(), createError };
+  return withDeadline(limit, (scope) => scope.race(Promise.resolve(result)));
 }
 
 /** A name is more specific than any pattern; of two patterns, the one with more literal characters. */
