@@ -137,13 +137,8 @@ function isStringRecord(value: unknown): boolean {
   return isPlainObject(value) && Object.values(value).every((text) => typeof text === "string");
 }
 
-interface PromptSource {
-  readonly server: string;
-  readonly name: string;
-}
-
 /** Parses the result of `prompts/get`. All or nothing: dropping a message would change the meaning of the prompt. */
-function toPrompt(result: unknown, { server, name }: PromptSource): McpPrompt {
+function toPrompt(result: unknown, { server, name }: { server: string; name: string }): McpPrompt {
   const invalidPrompt = (reason: string) =>
     new McpRuntimeError("invalid-response", `Prompt "${name}" of server "${server}" is invalid: ${reason}.`, {
       server,

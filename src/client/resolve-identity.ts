@@ -9,16 +9,12 @@ import type { CallerContext } from "./call-options.js";
 /** The identity of all callers on a server without an `identity` option. */
 export const SHARED_IDENTITY = "";
 
-interface RequestInfo {
-  readonly server: string;
-  readonly tool?: string | undefined;
-  readonly purpose: CallContext["purpose"];
-  readonly toolCallId?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /** The argument of the `identity`, `headers` and `auth` functions of a server definition. */
-export function toCallContext(caller: CallerContext = {}, request: RequestInfo): CallContext {
+export function toCallContext(
+  caller: CallerContext = {},
+  request: Pick<CallContext, "purpose" | "server"> &
+    Partial<Pick<CallContext, "tool" | "toolCallId" | "signal">>,
+): CallContext {
   const { configurable = {}, config = {}, context, state, store, runId } = caller;
   const { purpose, server, tool, toolCallId, signal } = request;
   return { purpose, server, tool, toolCallId, configurable, context, state, store, signal, runId, config };

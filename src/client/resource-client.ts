@@ -85,14 +85,11 @@ export class ResourceClient {
   }
 }
 
-interface ReadSource {
-  readonly server: string;
-  /** The requested URI. */
-  readonly uri: string;
-}
-
-/** Parses the result of `resources/read`. All or nothing: a partial resource is worse than an error. */
-function toResourceContents(result: unknown, { server, uri }: ReadSource): McpResourceContent[] {
+/** Parses the result of `resources/read` for a URI. All or nothing: a partial resource is worse than an error. */
+function toResourceContents(
+  result: unknown,
+  { server, uri }: { server: string; uri: string },
+): McpResourceContent[] {
   const contents = isPlainObject(result) ? result["contents"] : undefined;
   const invalidContents = (reason: string) =>
     new McpRuntimeError(

@@ -333,7 +333,10 @@ export class ToolDisclosure {
     }) as unknown as StructuredTool;
   }
 
-  async #runSearch({ query, server }: SearchArgs, config: RunnableConfig): Promise<string> {
+  async #runSearch(
+    { query, server }: { query: string; server?: string },
+    config: RunnableConfig,
+  ): Promise<string> {
     const tools = (await this.#list(config)).filter(({ mcp }) => mcp.server !== TOOLSET_SERVER);
     const servers = [...new Set(tools.map(({ mcp }) => mcp.server))];
     if (server !== undefined && server !== "" && !servers.includes(server)) {
@@ -362,7 +365,7 @@ export class ToolDisclosure {
         },
         required: ["names"],
       },
-      func: async (args, _, config = {}) => this.#runLoad(toArray((args as LoadArgs).names), config),
+      func: async (args, _, config = {}) => this.#runLoad(toArray(toObject(args)["names"]), config),
     }) as unknown as StructuredTool;
   }
 
@@ -380,15 +383,6 @@ export class ToolDisclosure {
     if (loaded.length > 0) lines.unshift(`Loaded: ${loaded.join(", ")}. Call them now.`);
     return lines.length === 0 ? "No names were given." : lines.join("\n");
   }
-}
-
-interface SearchArgs {
-  readonly query: string;
-  readonly server?: string;
-}
-
-interface LoadArgs {
-  readonly names: unknown;
 }
 
 /** Whether it is the name of a tool that finds or loads others. */

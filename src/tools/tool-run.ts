@@ -29,11 +29,6 @@ export interface ToolCaller {
   readonly closed?: CancelScope | undefined;
 }
 
-/** The part of the catalog that a tool needs: whether the server still lists it. */
-interface ToolLookupSource {
-  find(name: string, options: ToolLookupOptions): Promise<ToolLookup>;
-}
-
 /** Everything a tool needs to run its calls. */
 export interface ToolRuntime {
   /** The tool's name, as models see it. */
@@ -41,7 +36,8 @@ export interface ToolRuntime {
   readonly server: string;
   /** The tool as last seen; replaced when the server has changed it. */
   schema: ToolSchema;
-  readonly lookup: ToolLookupSource;
+  /** The part of the catalog that a tool needs: whether the server still lists it. */
+  readonly lookup: { find(name: string, options: ToolLookupOptions): Promise<ToolLookup> };
   /** Compare the schema with the server's before each call. */
   readonly refreshSchemaBeforeCall: boolean;
   /** Replaced when a rules function returns another one that differs only in functions. */

@@ -80,11 +80,6 @@ interface PendingCall {
   readonly review: ReviewableCall;
 }
 
-interface PreparedReview {
-  readonly runtime: ToolRuntime;
-  readonly review: Promise<ReviewableCall>;
-}
-
 /** Finds a tool that the run of this config may see. */
 type FindTool = (name: string, config: RunnableConfig) => Promise<McpTool | undefined>;
 
@@ -99,7 +94,7 @@ const MAX_PENDING = 1_000;
 export class PendingApprovals {
   readonly #source: ReviewSource["source"];
   readonly #findTool: FindTool;
-  readonly #pending = new Map<string, PreparedReview>();
+  readonly #pending = new Map<string, { runtime: ToolRuntime; review: Promise<ReviewableCall> }>();
 
   constructor(source: ReviewSource["source"], findTool: FindTool) {
     this.#source = source;

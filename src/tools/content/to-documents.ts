@@ -27,18 +27,13 @@ export interface ResourceMetadata extends Record<string, unknown> {
   blob?: string;
 }
 
-interface DocumentSource {
-  readonly server: string;
-  readonly name?: string | undefined;
-}
-
 /**
  * Converts the contents of a resource to documents. Textual blobs are decoded. Other blobs are in the metadata:
  * base64 in `pageContent` would be split, embedded and shown to models.
  */
 export function toDocuments(
   contents: readonly McpResourceContent[],
-  { server, name }: DocumentSource,
+  { server, name }: { server: string; name?: string | undefined },
 ): Document<ResourceMetadata>[] {
   return contents.map(({ uri, mimeType, text, blob }) => {
     const metadata = {

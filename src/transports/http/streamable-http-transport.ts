@@ -10,10 +10,6 @@ import { NotificationSender } from "./notification-sender.js";
 import { ServerEventStream } from "./server-event-stream.js";
 import { StreamableHttpRequest } from "./streamable-http-request.js";
 
-interface StreamableHttpTransportOptions extends McpHttpClientOptions {
-  readonly openFallback?: Transport["openFallback"];
-}
-
 /** Streamable HTTP for one session, on a connection pool that outlives it. */
 export class StreamableHttpTransport implements Transport {
   onmessage: Transport["onmessage"];
@@ -27,7 +23,7 @@ export class StreamableHttpTransport implements Transport {
   #serverStream: ServerEventStream | undefined;
   #isClosed = false;
 
-  constructor(options: StreamableHttpTransportOptions) {
+  constructor(options: McpHttpClientOptions & Pick<Transport, "openFallback">) {
     this.openFallback = options.openFallback;
     this.#httpClient = new McpHttpClient(options);
     this.#notifications = new NotificationSender(this.#httpClient, (error) => this.onerror?.(error));
