@@ -108,7 +108,8 @@ const DESCRIPTIONS: Readonly<Record<string, (schema: JsonObject, value: unknown)
   enum: ({ enum: values }, value) =>
     `expected one of ${describeValues(toArray(values))}, got ${truncateJson(value)}`,
   false: ({ properties }) => {
-    const names = Object.keys(toObject(properties));
+    const known = toObject(properties);
+    const names = Object.keys(known).filter((name) => known[name] !== false);
     return names.length === 0
       ? "is not allowed"
       : `is not allowed; known properties: ${describeValues(names)}`;

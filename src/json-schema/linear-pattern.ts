@@ -239,8 +239,21 @@ const UNICODE_CLASS_SIZE = 20;
  */
 function translatePattern(pattern: string): Translation {
   if (pattern.length > MAX_PATTERN_LENGTH) throw new PatternError("is too long");
-  if (!isRegExpSource(pattern)) throw new PatternError("does not compile");
-  return new PatternTranslator(pattern).translate();
+  const strict = escapePunctuation(pattern);
+  if (!isRegExpSource(strict)) throw new PatternError("does not compile");
+  return new PatternTranslator(strict).translate();
+}
+
+const ESCAPED_CHARACTER = /\\([^])/g;
+const NEEDLESSLY_ESCAPED = /[ !"#%&',\-:;<=>@_`~]/;
+
+/** Many servers escape `:` or `-`, which the flag `u` does not allow: `^https\:` becomes `^https\x3a`. */
+function escapePunctuation(pattern: string): string {
+  return pattern.replaceAll(ESCAPED_CHARACTER, (escape, character: string) =>
+    NEEDLESSLY_ESCAPED.test(character)
+      ? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`
+      : escape,
+  );
 }
 
 /** Parses a pattern without running it. Also excludes what is valid only in the syntax of RE2. */

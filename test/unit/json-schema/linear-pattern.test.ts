@@ -86,6 +86,15 @@ describe("a pattern matches what RegExp matches:", () => {
       expect({ text, isMatch: test(text) }).toEqual({ text, isMatch: expression.test(text) });
   });
 
+  it.each([String.raw`^https\:\/\/`, String.raw`^\w+\-\_\@\ $`, String.raw`^[a\-\:\_]+$`, String.raw`^\\:$`])(
+    "%s, which needs no flag",
+    (source) => {
+      const [test, expression] = [compile(source), new RegExp(source)];
+      for (const text of ["https://x", "http://x", "a-_@ ", "a-:_", "b", "a", "-", "\\:", ":"])
+        expect({ text, isMatch: test(text) }).toEqual({ text, isMatch: expression.test(text) });
+    },
+  );
+
   it.each([
     ["a{0,2048}", 2_048],
     ["[a-c]{1500,1600}", 1_600],
@@ -174,7 +183,6 @@ describe("a pattern is not used if it", () => {
     ["does not compile", "(?i)abc"],
     ["does not compile", "(?P<name>a)"],
     ["does not compile", "[a"],
-    ["does not compile", "^\\-$"],
     ["does not compile", "\\Aa\\z"],
     ["is too long", "a".repeat(3_000)],
     ["is too large", "^[a-z]{1,9000}$"],

@@ -57,7 +57,7 @@ describe("an issue describes one problem:", () => {
     [{ maxItems: 1 }, [1, 2], "expected at most 1 items, got 2"],
     [{ uniqueItems: true }, [1, 1], "has duplicate items"],
     [{ pattern: "^a$" }, "b", 'expected a string that matches ^a$, got "b"'],
-    [false, 1, 'is not allowed; known properties: "a"'],
+    [false, 1, "is not allowed"],
     [{ not: { type: "string" } }, "x", "has a value that is not allowed"],
     [{ contains: { type: "number" } }, ["x"], "has no item that matches the required schema"],
     [{ anyOf: [{ type: "string" }, { type: "null" }] }, 1, "expected a string, or null, got a number (1)"],
