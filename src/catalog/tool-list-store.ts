@@ -82,7 +82,8 @@ export class ToolListStore {
       const lease = await this.#options.store.lease?.(`leases/${this.toKey(identity)}`, {
         ttlMs: options.ttlMs,
       });
-      return lease === undefined ? "taken" : keepLease(lease, options);
+      const onError = (error: unknown) => this.#warnOfDenial(error);
+      return lease === undefined ? "taken" : keepLease(lease, { ...options, onError });
     } catch (error) {
       this.#warn("leased", error);
       return undefined;
@@ -114,6 +115,15 @@ export class ToolListStore {
     if (isOutage) OUTAGES.add(warn);
     const consequence = isOutage ? " Tools are listed from the servers until it works again." : "";
     warn(`The stored tools of server "${server}" could not be ${operation}: ${String(error)}${consequence}`);
+  }
+
+  /** Other failures pass, and so does the lease. A missing right stays, and costs every listing the time of a lease. */
+  #warnOfDenial(error: unknown): void {
+    const { warn } = this.#options;
+    const isDenied = error instanceof McpRuntimeError && error.kind === "unauthorized";
+    if (!isDenied || DENIALS.has(warn)) return;
+    DENIALS.add(warn);
+    warn(`Leases cannot be renewed or released, so that processes wait until they expire: ${error.message}`);
   }
 
   #onSuccess(): void {
@@ -180,14 +190,20 @@ interface TurnOptions extends Pick<StoreLeaseOptions, "ttlMs"> {
 const RENEWALS_PER_TTL = 3;
 
 /** Renews a lease until the returned function releases it. A lease that cannot be released expires. */
-function keepLease(lease: StoreLease, { ttlMs, clock }: TurnOptions): () => Promise<void> {
+function keepLease(
+  lease: StoreLease,
+  { ttlMs, clock, onError }: TurnOptions & { readonly onError: (error: unknown) => void },
+): () => Promise<void> {
   let isEnded = false;
   const schedule = () => clock.after(ttlMs / RENEWALS_PER_TTL, renew, { unref: true });
   let cancelTimer = schedule();
   function renew(): void {
     void lease
       .renew()
-      .catch(() => true)
+      .catch((error: unknown) => {
+        onError(error);
+        return true;
+      })
       .then((isHeld) => {
         if (isHeld && !isEnded) cancelTimer = schedule();
       });
@@ -195,7 +211,7 @@ function keepLease(lease: StoreLease, { ttlMs, clock }: TurnOptions): () => Prom
   return async () => {
     isEnded = true;
     cancelTimer();
-    await lease.release().catch(() => undefined);
+    await lease.release().catch(onError);
   };
 }
 
@@ -203,6 +219,8 @@ function keepLease(lease: StoreLease, { ttlMs, clock }: TurnOptions): () => Prom
 const OUTAGE_KINDS: ReadonlySet<string> = new Set(["unavailable", "timeout", "unauthorized"]);
 /** The loggers that have logged the current outage. Those of one manager share the store. */
 const OUTAGES = new WeakSet<(message: string) => void>();
+/** The loggers that have logged that leases are denied. */
+const DENIALS = new WeakSet<(message: string) => void>();
 
 const MAX_NAME_LENGTH = 60;
 

@@ -4,7 +4,13 @@ import { describeValue } from "../../json/describe-value.js";
 import { omitUndefined } from "../../json/json.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { type KeyValueStore, quoteKey } from "../key-value-store.js";
-import { DriverStore, type DriverEntry, type DriverLease, type StoreDriver } from "../driver-store.js";
+import {
+  type DriverEntry,
+  type DriverLease,
+  DriverStore,
+  type FailureAdvice,
+  type StoreDriver,
+} from "../driver-store.js";
 import { InvalidEntryError } from "../stored-record.js";
 import {
   type NamespacedStoreOptions,
@@ -94,6 +100,21 @@ async function openConnection({ client, region, endpoint }: DynamoStoreOptions):
 /** DynamoDB's limit for an item, including attribute names. */
 const MAX_ITEM_BYTES = 400 * 1024;
 const ATTRIBUTE_OVERHEAD_BYTES = 64;
+
+/** Errors of AWS about credentials that are missing, invalid, expired or without a right. */
+const ACCESS_ERRORS: ReadonlySet<string> = new Set([
+  "AccessDeniedException",
+  "CredentialsProviderError",
+  "ExpiredTokenException",
+  "IncompleteSignatureException",
+  "InvalidSignatureException",
+  "MissingAuthenticationTokenException",
+  "UnrecognizedClientException",
+]);
+const ACCESS_ADVICE: FailureAdvice = {
+  kind: "unauthorized",
+  text: "Check the credentials of AWS. They need the rights dynamodb:GetItem, PutItem, DeleteItem and Query on the table.",
+};
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
@@ -185,6 +206,10 @@ class DynamoDriver implements StoreDriver {
       from = page.LastEvaluatedKey;
     } while (from !== undefined);
     return keys;
+  }
+
+  adviseOn({ name }: Error): FailureAdvice | undefined {
+    return ACCESS_ERRORS.has(name) ? ACCESS_ADVICE : undefined;
   }
 
   async close(): Promise<void> {

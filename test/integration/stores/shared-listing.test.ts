@@ -135,6 +135,22 @@ describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 },
     expect(fixture.lists()).toBe(2);
   });
 
+  it("are warned once if the user of Redis may not renew and release leases", async () => {
+    await using fixture = await createFixture();
+    const { server, redis, logger } = fixture;
+    const admin = new Redis(redis.url);
+    await admin.call("acl", "setuser", "app", "on", ">pw", "~*", "&*", "+@all", "-eval");
+    await admin.quit();
+    await using store = redisStore(redis.url.replace("//", "//app:pw@"), { timeoutMs: 15_000, logger });
+    const { url } = server;
+    await using toolset = await createMcpTools({ one: { url }, two: { url } }, { cache: { store }, logger });
+    expect(toolset.tools).toHaveLength(2);
+    await eventually(() => logger.warnings.length > 0);
+    expect(logger.warnings).toEqual([
+      expect.stringMatching(/^Leases cannot be renewed or released.*lacks the ACL rule \+eval\./),
+    ]);
+  });
+
   it("follow many servers with one listener, which ends with the last server", async () => {
     await using fixture = await createFixture();
     const { server, redis, logger } = fixture;

@@ -8,6 +8,7 @@ import { dynamoStore } from "../../../src/stores/index.js";
 import { rejection } from "../../fixtures/clients.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
+import { startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const CANARY = "canary-4b1e";
@@ -108,6 +109,24 @@ describe("a DynamoDB store", () => {
     expect(["unavailable", "timeout"]).toContain(error.kind);
     expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(CANARY);
   });
+
+  it.each(["AccessDeniedException", "UnrecognizedClientException", "ExpiredTokenException"])(
+    "reports %s as unauthorized, with the rights that it needs",
+    async (name) => {
+      await using aws = await startRawServer(({ response }) => {
+        response.writeHead(400, { "content-type": "application/x-amz-json-1.0" });
+        response.end(JSON.stringify({ __type: `com.amazon.coral.service#${name}`, message: CANARY }));
+      });
+      vi.stubEnv("AWS_ACCESS_KEY_ID", "key");
+      vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
+      const endpoint = new URL(aws.url).origin;
+      await using store = dynamoStore("entries", { region: "local", endpoint, ...options });
+      const error = await rejection(store.get("k"));
+      expect(error).toMatchObject({ kind: "unauthorized" });
+      expect(error.message).toContain(`(${name})`);
+      expect(error.message).toContain("dynamodb:GetItem");
+    },
+  );
 
   it.each([[""], [undefined]])("requires a table name, not %j", (table) => {
     expect(catchConfigError(() => dynamoStore(table as string)).issues).toMatchObject([{ path: "table" }]);
