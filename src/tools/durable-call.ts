@@ -8,7 +8,7 @@ import { fullHash } from "../json-schema/schema-hash.js";
 import { isPlainObject } from "../json/json.js";
 import { findPendingCalls, GraphTask } from "./graph-task.js";
 import { callError, deniedError } from "./tool-failure.js";
-import type { ToolCaller, ToolRun } from "./tool-run.js";
+import type { PreparedCall, ToolCaller, ToolRun } from "./tool-run.js";
 
 /** A step of a durable call, as it is saved in the checkpoint. */
 interface CallRecord {
@@ -34,6 +34,8 @@ const NOT_ONLY_CALL =
   "Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph; or call it alone.";
 const NOT_SAVED =
   'is durable, but its graph does not save checkpoints while it runs: use the durability "async" or "sync".';
+const STARTED_ELSEWHERE =
+  "another run has started it for the same approval, and its outcome is not known here. It is not sent again: check whether it has run, then call it again to request approval again.";
 const FOREIGN_TASK =
   "The task belongs to another user. Resume the graph with the config of the user who started it.";
 
@@ -45,60 +47,84 @@ export function notDurableError({ runtime, context }: ToolRun): McpRuntimeError 
 }
 
 /**
- * A call that is sent once, whatever happens to the process. What is about to be sent is saved before, and the task that
- * the server has created is saved after: a run that finds only the former does not know whether the tool has run.
+ * A call that is sent once for its approval, also if several processes resume the graph, or one of them ends: what is about
+ * to be sent is saved in the checkpoint before.
  */
-export class DurableCall implements Pick<ToolCaller, "callTool"> {
+export class ApprovedCall implements Pick<ToolCaller, "callTool"> {
+  readonly #run: ToolRun;
+  readonly #attempts: CallAttempts;
+
+  private constructor(run: ToolRun, attempts: CallAttempts) {
+    this.#run = run;
+    this.#attempts = attempts;
+  }
+
+  /**
+   * Returns `undefined` if the graph saves no checkpoints while it runs.
+   * @throws McpRuntimeError if another run has started the call
+   */
+  static async open(
+    run: ToolRun,
+    { key, argsHash }: NonNullable<PreparedCall["approval"]>,
+  ): Promise<ApprovedCall | undefined> {
+    const details = { key, callHash: argsHash, identityHash: "" };
+    const attempts = new CallAttempts(run, details);
+    const records = await attempts.find();
+    if (records === undefined) return undefined;
+    if (isOpen(records)) throw startedElsewhereError(run);
+    return new ApprovedCall(run, attempts);
+  }
+
+  async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
+    const attempt = await this.#attempts.start();
+    if (attempt === undefined) throw startedElsewhereError(this.#run);
+    return this.#attempts.send(attempt, () => this.#run.runtime.caller.callTool(call, options));
+  }
+}
+
+/** The model is informed and may request approval again, also where failures are thrown: the graph would be stuck. */
+function startedElsewhereError(run: ToolRun): McpRuntimeError {
+  run.isRejected = true;
+  return deniedError(run.runtime, STARTED_ELSEWHERE).with({ outcomeUnknown: true });
+}
+
+/** The attempts of all runs to send a call, as records in the checkpoint. */
+class CallAttempts {
   readonly #run: ToolRun;
   readonly #graphTask: GraphTask;
   readonly #details: CallDetails;
-  #taskId: string | undefined;
-  /** The task of another user. */
-  #foreignTask: PausedTask | undefined;
 
-  private constructor(run: ToolRun, graphTask: GraphTask, details: CallDetails) {
+  constructor(run: ToolRun, details: CallDetails) {
     this.#run = run;
-    this.#graphTask = graphTask;
+    this.#graphTask = new GraphTask(run.context.runConfig);
     this.#details = details;
   }
 
-  /** @throws McpRuntimeError if the call was sent by another run, and its outcome is not known */
-  static async open(run: ToolRun): Promise<DurableCall> {
-    const { runtime, context, cancellation } = run;
-    const graphTask = new GraphTask(context.runConfig);
-    const { messageId } = findPendingCalls(graphTask.input);
-    const identity = runtime.caller.identityOf({ context, signal: context.signal, purpose: "call" });
-    const { toolCallId, server, tool } = context;
-    const call = new DurableCall(run, graphTask, {
-      key: JSON.stringify([messageId, toolCallId]),
-      callHash: fullHash({ server, tool, args: run.args }),
-      identityHash: fullHash(identity),
-    });
-    const records = await graphTask.findRecords(messageId, cancellation);
-    if (records === undefined) throw configProblem(run, NOT_SAVED);
-    call.#restore(records);
-    return call;
+  /** Returns what was saved by earlier runs; `undefined` if nothing can be saved while the graph runs. */
+  async find(): Promise<CallRecord[] | undefined> {
+    const { messageId } = findPendingCalls(this.#graphTask.input);
+    const records = await this.#graphTask.findRecords(messageId, this.#run.cancellation);
+    return records && this.#findOwn(records);
   }
 
-  /** Sends the call, or goes on with its task. */
-  async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
-    const { caller, server } = this.#run.runtime;
-    if (this.#foreignTask !== undefined)
-      return toToolResult(this.#foreignTask.toResult(), { server, tool: call.name });
-    const input: CallInput = { task: "check", taskId: this.#taskId, ...options.input };
-    if (input.taskId !== undefined) return caller.callTool(call, { ...options, input });
-    const attempt = await this.#start();
-    const result = await this.#send(call, { ...options, input }, attempt);
-    const { task, taskId } = result.inputRequired ?? {};
-    if (task === undefined) return result;
-    this.#taskId = taskId;
-    const hasEnded = task.status !== "working";
-    return hasEnded ? caller.callTool(call, { ...options, input: { task: "check", taskId } }) : result;
+  /**
+   * Saves that the call is about to be sent. Two runs may do this at the same time: at least one of them sees the other,
+   * and then does not send it (`undefined`).
+   */
+  async start(): Promise<string | undefined> {
+    const attempt = randomUUID();
+    await this.#graphTask.saveRecord({ ...this.#details, attempt, state: "starting" } satisfies CallRecord);
+    const records = this.#findOwn(await this.#graphTask.readRecords());
+    if (!records.some((record) => record.attempt === attempt)) throw configProblem(this.#run, NOT_SAVED);
+    if (!isOpen(records.filter((record) => record.attempt !== attempt))) return attempt;
+    await this.#saveOutcome(attempt, { state: "not-run" });
+    return undefined;
   }
 
-  async #send(call: ToolCall, options: CallToolOptions, attempt: string): Promise<ToolResult> {
+  /** Sends the call, and saves the task that was created, or that the tool has not run. */
+  async send(attempt: string, callTool: () => Promise<ToolResult>): Promise<ToolResult> {
     try {
-      const result = await this.#run.runtime.caller.callTool(call, options);
+      const result = await callTool();
       const { inputRequired } = result;
       if (inputRequired?.task !== undefined)
         await this.#saveOutcome(attempt, { state: "created", task: inputRequired.task });
@@ -112,33 +138,75 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
     }
   }
 
-  /**
-   * Saves that the call is about to be sent. Two runs may do this at the same time: at least one of them sees the other,
-   * and then does not send it.
-   */
-  async #start(): Promise<string> {
-    const attempt = randomUUID();
-    await this.#graphTask.saveRecord({ ...this.#details, attempt, state: "starting" } satisfies CallRecord);
-    const records = this.#findOwn(await this.#graphTask.readRecords());
-    if (!records.some((record) => record.attempt === attempt)) throw configProblem(this.#run, NOT_SAVED);
-    const others = records.filter((record) => record.attempt !== attempt);
-    if (!isOpen(others)) return attempt;
-    await this.#saveOutcome(attempt, { state: "not-run" });
-    throw this.#unknownError();
-  }
-
   /** The task is in the interrupt, too: a failure to save it here must not hide it. */
   async #saveOutcome(attempt: string, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
     try {
       await this.#graphTask.saveRecord({ ...this.#details, attempt, ...outcome } satisfies CallRecord);
     } catch (error) {
-      this.#run.runtime.warn(`The outcome of a durable call could not be saved: ${String(error)}`);
+      this.#run.runtime.warn(`The outcome of a call could not be saved in the checkpoint: ${String(error)}`);
     }
   }
 
-  #restore(saved: readonly unknown[]): void {
+  #findOwn(records: readonly unknown[]): CallRecord[] {
+    const { key } = this.#details;
+    return records.filter((record) => isPlainObject(record) && record["key"] === key) as never;
+  }
+}
+
+/**
+ * A call that is sent once, whatever happens to the process. What is about to be sent is saved before, and the task that
+ * the server has created is saved after: a run that finds only the former does not know whether the tool has run.
+ */
+export class DurableCall implements Pick<ToolCaller, "callTool"> {
+  readonly #run: ToolRun;
+  readonly #attempts: CallAttempts;
+  readonly #details: CallDetails;
+  #taskId: string | undefined;
+  /** The task of another user. */
+  #foreignTask: PausedTask | undefined;
+
+  private constructor(run: ToolRun, details: CallDetails) {
+    this.#run = run;
+    this.#attempts = new CallAttempts(run, details);
+    this.#details = details;
+  }
+
+  /** @throws McpRuntimeError if the call was sent by another run, and its outcome is not known */
+  static async open(run: ToolRun): Promise<DurableCall> {
+    const { runtime, context } = run;
+    const { messageId } = findPendingCalls(new GraphTask(context.runConfig).input);
+    const identity = runtime.caller.identityOf({ context, signal: context.signal, purpose: "call" });
+    const { toolCallId, server, tool } = context;
+    const call = new DurableCall(run, {
+      key: JSON.stringify([messageId, toolCallId]),
+      callHash: fullHash({ server, tool, args: run.args }),
+      identityHash: fullHash(identity),
+    });
+    const records = await call.#attempts.find();
+    if (records === undefined) throw configProblem(run, NOT_SAVED);
+    call.#restore(records);
+    return call;
+  }
+
+  /** Sends the call, or goes on with its task. */
+  async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
+    const { caller, server } = this.#run.runtime;
+    if (this.#foreignTask !== undefined)
+      return toToolResult(this.#foreignTask.toResult(), { server, tool: call.name });
+    const input: CallInput = { task: "check", taskId: this.#taskId, ...options.input };
+    if (input.taskId !== undefined) return caller.callTool(call, { ...options, input });
+    const attempt = await this.#attempts.start();
+    if (attempt === undefined) throw this.#unknownError();
+    const result = await this.#attempts.send(attempt, () => caller.callTool(call, { ...options, input }));
+    const { task, taskId } = result.inputRequired ?? {};
+    if (task === undefined) return result;
+    this.#taskId = taskId;
+    const hasEnded = task.status !== "working";
+    return hasEnded ? caller.callTool(call, { ...options, input: { task: "check", taskId } }) : result;
+  }
+
+  #restore(records: readonly CallRecord[]): void {
     const { runtime } = this.#run;
-    const records = this.#findOwn(saved);
     const { callHash, identityHash } = this.#details;
     if (!isOpen(records)) return;
     const task = records.find(({ state }) => state === "created")?.task;
@@ -152,11 +220,6 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
     }
     if (task === undefined) throw this.#unknownError();
     this.#taskId = task.taskId;
-  }
-
-  #findOwn(records: readonly unknown[]): CallRecord[] {
-    const { key } = this.#details;
-    return records.filter((record) => isPlainObject(record) && record["key"] === key) as never;
   }
 
   #unknownError(): McpRuntimeError {

@@ -6,7 +6,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { collectTexts } from "./argument-injector.js";
-import { DurableCall, notDurableError } from "./durable-call.js";
+import { ApprovedCall, DurableCall, notDurableError } from "./durable-call.js";
 import {
   parseAfterCallResult,
   requireAny,
@@ -71,6 +71,9 @@ function send(run: ToolRun, prepared: PreparedCall, meta: JsonObject | undefined
   const { durable = false } = runtime.rule;
   if (durable !== false) return sendDurably(run, { call, options }, durable);
   const inputs = interceptor.openInput(run);
+  const { approval } = prepared;
+  if (approval !== undefined && options.idempotent !== true)
+    return sendApproved(run, { call, options }, { inputs, approval });
   if (inputs !== undefined) return sendWithInput(runtime.caller, inputs, { call, options });
   return runtime.caller.callTool(call, options);
 }
@@ -107,6 +110,17 @@ async function sendDurably(
     if (error instanceof McpRuntimeError && error.kind === "cancelled") run.isRejected = true;
     throw error;
   }
+}
+
+async function sendApproved(
+  run: ToolRun,
+  { call, options }: CallToSend,
+  { inputs, approval }: { inputs: InputSource | undefined; approval: NonNullable<PreparedCall["approval"]> },
+): Promise<ToolResult> {
+  const caller = (await ApprovedCall.open(run, approval)) ?? run.runtime.caller;
+  return inputs === undefined
+    ? caller.callTool(call, options)
+    : sendWithInput(caller, inputs, { call, options });
 }
 
 interface ApprovedSend {
