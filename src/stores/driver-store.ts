@@ -300,16 +300,11 @@ class TimeLimitedStore implements LimitedStore {
   /** A subscription that takes longer is kept. Changes may be missed before it, so the listener is called after it. */
   async #watch(listener: (key: string | undefined) => void): Promise<() => Promise<void>> {
     const subscribing = (async () => this.#store.watch?.(listener))();
-    let cancelTimer: (() => void) | undefined;
-    const timeout = new Promise<"late">((resolve) => {
-      cancelTimer = this.#clock.after(STORE_DEFAULTS.timeoutMs, () => resolve("late"));
-    });
-    try {
-      if ((await Promise.race([subscribing, timeout])) === "late")
-        subscribing.then(() => listener(undefined)).catch(() => undefined);
-    } finally {
-      cancelTimer?.();
-    }
+    let isSettled = false;
+    const settled = subscribing.finally(() => (isSettled = true));
+    await settleWithin(STORE_DEFAULTS.timeoutMs, this.#clock, () => settled);
+    if (isSettled) await subscribing;
+    else subscribing.then(() => listener(undefined)).catch(() => undefined);
     return async () => (await subscribing)?.();
   }
 
