@@ -160,8 +160,8 @@ export class ToolCatalog {
   }
 
   /** The tools from memory or the store. Sends nothing and starts no background refresh. */
-  async getCached(caller: CallerOptions = {}): Promise<readonly McpToolInfo[] | undefined> {
-    const entry = this.#getEntry(this.#client.identityOf(caller));
+  async getCached(): Promise<readonly McpToolInfo[] | undefined> {
+    const entry = this.#getEntry(this.#client.identityOf({}));
     await this.#readStore(entry);
     return entry.list?.tools;
   }

@@ -4,7 +4,7 @@ import { text as readAll } from "node:stream/consumers";
 import type { ContentBlock, ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { validateArguments } from "../json-schema/schema-validator.js";
-import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject, tryParseJson } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";
 import type { Command, CommandContext, Outcome } from "./command-context.js";
 import { suggestName, UsageError } from "./exit-codes.js";
@@ -162,11 +162,8 @@ function toArguments(base: JsonObject, { pairs }: CallRequest, tool: McpToolInfo
 function toValue(value: string, { inputSchema }: McpToolInfo, name: string): unknown {
   const schema = toObject(inputSchema["properties"])[name];
   if (toObject(schema)["type"] === "string") return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
+  const parsed = tryParseJson(value);
+  return parsed === undefined ? value : parsed;
 }
 
 /** Writes the result to `--output` if requested, and renders it. A tool error is not written to the file. */

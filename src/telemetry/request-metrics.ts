@@ -190,9 +190,6 @@ const SUB_BUCKETS = 2 ** SUB_BUCKET_BITS;
 const MAX_MICROS = 2 ** 32 - 1;
 const BUCKET_COUNT = SUB_BUCKETS * (32 - SUB_BUCKET_BITS + 1);
 
-/** The maximum relative error of a quantile (in addition to one microsecond of rounding). */
-export const MAX_RELATIVE_ERROR = 1 / (2 * SUB_BUCKETS);
-
 /**
  * A log-linear histogram of latencies in constant memory (two kilobytes). Bucket widths grow with the value, so
  * the relative error is at most three percent for short and long times.

@@ -6,7 +6,7 @@ import {
   type IncomingHttpHeaders,
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { isPlainObject } from "../json/json.js";
+import { toObject, tryParseJson } from "../json/json.js";
 
 const CLOSE_GRACE_MS = 20;
 
@@ -33,7 +33,7 @@ export class HttpListener {
     return this.#sockets.size;
   }
 
-  async start(port = this.#port): Promise<void> {
+  async start(): Promise<void> {
     const server = createServer((request, response) => {
       this.#handler(request, response).catch(() => response.destroy());
     });
@@ -44,7 +44,7 @@ export class HttpListener {
     });
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen({ port, host: "127.0.0.1" }, resolve);
+      server.listen({ port: this.#port, host: "127.0.0.1" }, resolve);
     });
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
@@ -92,21 +92,15 @@ export function hasMethod(request: ReceivedRequest, method: string): boolean {
 }
 
 export async function parseReceived(request: IncomingMessage): Promise<ReceivedRequest> {
-  const body = parseJson(await readBody(request));
-  const message = isPlainObject(body) ? body : {};
-  const params = isPlainObject(message["params"]) ? message["params"] : {};
+  const text = await readBody(request);
+  const parsed = tryParseJson(text);
+  const body = parsed === undefined && text !== "" ? text : parsed;
+  const message = toObject(body);
+  const params = toObject(message["params"]);
   const method = typeof message["method"] === "string" ? message["method"] : undefined;
   const tool = method === "tools/call" && typeof params["name"] === "string" ? params["name"] : undefined;
   const { method: httpMethod = "", url = "", headers } = request;
   return { httpMethod, url, headers, method, tool, body };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return text === "" ? undefined : JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 /** An HTTP request that `intercept` may respond to. */

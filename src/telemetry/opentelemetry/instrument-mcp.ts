@@ -1,5 +1,10 @@
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
-import { assertOptions, type McpInstrumentationOptions, type OtelApi } from "./instrumentation-options.js";
+import { parseOptions } from "../../config/parse-options.js";
+import {
+  INSTRUMENTATION_SCHEMA,
+  type McpInstrumentationOptions,
+  type OtelApi,
+} from "./instrumentation-options.js";
 import { traceRequests } from "./trace-requests.js";
 import { CLIENT_INFO } from "../../config/message-transport.js";
 import { onMcpEvent, type McpEvents } from "../../manager/mcp-events.js";
@@ -32,7 +37,7 @@ export interface McpInstrumentation {
  * ```
  */
 export async function instrumentMcp(options: McpInstrumentationOptions = {}): Promise<McpInstrumentation> {
-  assertOptions(options);
+  parseOptions(INSTRUMENTATION_SCHEMA, options, { subject: "The options object" });
   const api = await loadOptionalDependency("@opentelemetry/api", {
     neededBy: "instrumentMcp()",
     load: () => import("@opentelemetry/api"),

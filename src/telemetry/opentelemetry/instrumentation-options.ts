@@ -1,6 +1,6 @@
 import type { Context, MeterProvider, TextMapPropagator, TracerProvider } from "@opentelemetry/api";
 import type { RequestStarted } from "../../client/client-events.js";
-import { option, type OptionsOf, optionsSchema, parseOptions } from "../../config/parse-options.js";
+import { option, type OptionsOf, optionsSchema } from "../../config/parse-options.js";
 import type * as api from "@opentelemetry/api";
 
 const INSTRUMENTATION_FIELDS = {
@@ -37,12 +37,7 @@ const INSTRUMENTATION_FIELDS = {
 /** The options of `instrumentMcp`. */
 export interface McpInstrumentationOptions extends OptionsOf<typeof INSTRUMENTATION_FIELDS> {}
 
-const INSTRUMENTATION_SCHEMA = optionsSchema<McpInstrumentationOptions>(INSTRUMENTATION_FIELDS);
-
-/** Throws `invalid-config` for unknown options and invalid values. */
-export function assertOptions(options: unknown): void {
-  parseOptions(INSTRUMENTATION_SCHEMA, options, { subject: "The options object" });
-}
+export const INSTRUMENTATION_SCHEMA = optionsSchema<McpInstrumentationOptions>(INSTRUMENTATION_FIELDS);
 
 /** The OpenTelemetry API, which is loaded on demand. */
 export type OtelApi = typeof api;
