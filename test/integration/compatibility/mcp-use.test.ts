@@ -2,14 +2,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, loadMcpServers, McpClient } from "../../../src/index.js";
+import { createMcpTools, loadMcpServers, McpClient, type ToolRules } from "../../../src/index.js";
 import type { JsonObject } from "../../../src/json/json.js";
 import type { TestTool } from "../../../src/testing/index.js";
 import { createTestClient, deferred, echo, rejection, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
-import { INITIALIZE_RESULT, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { INITIALIZE_RESULT, type RawServer, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { isAlive, scriptServer, waitForExit } from "../../fixtures/stdio-servers.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 import { startToolset } from "../../fixtures/toolsets.js";
@@ -58,15 +58,27 @@ describe("a list", () => {
   });
 });
 
-describe("a first listing that the server rejects", () => {
-  it("ends the session that was opened for it", async () => {
+describe("a session", () => {
+  const getLast = ({ requests }: RawServer) => {
+    const last = requests.at(-1);
+    return [last?.httpMethod, last?.request.headers["mcp-session-id"]];
+  };
+
+  it("is terminated on the server when its client is closed", async () => {
+    await using server = await startRawServer();
+    const client = createTestClient(server);
+    await client.callTool(echo());
+    await client.close();
+    expect(getLast(server)).toEqual(["DELETE", "raw-session"]);
+  });
+
+  it("is terminated if the server rejects the first listing", async () => {
     await using server = await startRawServer(({ method, response }) =>
       method === "tools/list" ? void response.writeHead(401).end() : false,
     );
     const failure = await rejection(createMcpTools({ srv: { url: server.url } }));
     expect(failure.kind).toBe("unauthorized");
-    const last = server.requests.at(-1);
-    expect([last?.httpMethod, last?.request.headers["mcp-session-id"]]).toEqual(["DELETE", "raw-session"]);
+    expect(getLast(server)).toEqual(["DELETE", "raw-session"]);
   });
 });
 
@@ -131,6 +143,20 @@ describe("arguments", () => {
     });
     expect((await toolset.call({ nested: { kind: "x" } })).status).toBe("success");
     expect((await toolset.call({ nested: { kind: "z" } })).status).toBe("error");
+  });
+});
+
+describe("a tool that one level excludes", () => {
+  it.each<[string, ToolRules, ToolRules]>([
+    ["the toolset", { "*": true }, { remove: false }],
+    ["the server", { remove: false }, { remove: true, "*": true }],
+  ])("is neither offered nor called, whatever another level allows: %s", async (_, rules, tools) => {
+    const remove = { name: "remove", run: () => "removed" };
+    const search = { name: "search", run: () => "found" };
+    await using toolset = await startToolset({ tools: [remove, search], rules, options: { tools } });
+    expect(toolset.mcp.tools.map(({ name }) => name)).toEqual(["srv__search"]);
+    expect(await rejection(toolset.mcp.callTool({ name: "remove" }))).toMatchObject({ kind: "not-found" });
+    expect(toolset.server.executions).toEqual([]);
   });
 });
 
