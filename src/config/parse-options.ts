@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../async/clock.js";
 import { findClosestMatch } from "../errors/find-closest-match.js";
-import { type ConfigIssue, configError } from "../errors/mcp-runtime-error.js";
+import { type ConfigIssue, configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue, formatPath } from "../json/describe-value.js";
 import { safeClone, UNREADABLE } from "../json/safe-clone.js";
 import { type Logger, toSafeLogger } from "../telemetry/logger.js";
@@ -38,6 +38,31 @@ export function parseOptions<T>(
     message,
   }));
   throw configError(subject, issues, details);
+}
+
+/**
+ * Parses one of several arguments. If that fails, the error also has the problems that `validateRest`, which parses the
+ * others, throws.
+ */
+export function parseArgument<T>(parse: () => T, validateRest: () => unknown): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw error instanceof McpRuntimeError ? withProblemsOf(error, validateRest) : error;
+  }
+}
+
+function withProblemsOf(error: McpRuntimeError, validate: () => unknown): McpRuntimeError {
+  try {
+    validate();
+    return error;
+  } catch (other) {
+    if (!(other instanceof McpRuntimeError)) return error;
+    return error.with({
+      message: `${error.message}\n${other.message}`,
+      issues: [...error.issues, ...other.issues],
+    });
+  }
 }
 
 /** The values in `options` that cannot be read. `error` is what reading one of them has thrown. */

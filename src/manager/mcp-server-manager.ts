@@ -1,7 +1,7 @@
 import type { CloseOptions } from "../client/client-lifecycle.js";
 import { McpClient, type ServerMetrics, type ServerTotals } from "../client/mcp-client.js";
 import { CancelScope } from "../async/cancel-scope.js";
-import { assertOptions, optionKeys } from "../config/parse-options.js";
+import { assertOptions, optionKeys, parseArgument } from "../config/parse-options.js";
 import { type McpServersDocument, parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { freezeIfListed, type McpToolInfo } from "../config/list-items.js";
@@ -58,7 +58,10 @@ export class McpServerManager implements AsyncDisposable {
     servers: Readonly<Record<string, ServerDefinition>> | McpServersDocument = {},
     options: McpServerManagerOptions = {},
   ) {
-    const configs = parseServerConfigs(servers);
+    const configs = parseArgument(
+      () => parseServerConfigs(servers),
+      () => resolveManagerOptions(options),
+    );
     this.serverSet = new ServerSet(resolveManagerOptions(options));
     for (const config of Object.values(configs)) this.serverSet.add(config);
   }

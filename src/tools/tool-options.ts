@@ -106,7 +106,8 @@ export const TOOL_OPTION_FIELDS = {
   largeResults: LARGE_RESULTS_SCHEMA,
   /**
    * Runs before each call; may change the arguments, add headers or deny the call. The call is denied when it
-   * throws, and with kind `invalid-config` when it returns anything else, such as an unknown key.
+   * throws, and with kind `invalid-config` when it returns anything else, such as an unknown key. Runs again when a graph
+   * resumes after an interrupt, such as an approval or an input request.
    *
    * @example
    * ```ts

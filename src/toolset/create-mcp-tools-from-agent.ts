@@ -1,4 +1,5 @@
 import { selectResourceTools, toResourceMetadata } from "../catalog/select-resource-tools.js";
+import { parseArgument } from "../config/parse-options.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { AGENT_ADDRESS, getAddressOrigin, withAddressOrigin } from "../config/address-policy.js";
 import type { AgentDefinition, McpAgentResource } from "../config/agent-definition.js";
@@ -42,7 +43,10 @@ export async function createMcpToolsFromAgent(
   agent: AgentDefinition | string,
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
-  const settings = resolveFactoryOptions(AGENT_TOOLS_OPTIONS_SCHEMA, options, "none");
+  const settings = parseArgument(
+    () => resolveFactoryOptions(AGENT_TOOLS_OPTIONS_SCHEMA, options, "none"),
+    () => parseAgent(agent),
+  );
   const { create, addedTools } = settings;
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);

@@ -1,4 +1,5 @@
-import type { McpServersDocument } from "../config/parse-server.js";
+import { parseArgument } from "../config/parse-options.js";
+import { type McpServersDocument, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { configError } from "../errors/mcp-runtime-error.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
@@ -38,7 +39,10 @@ export async function createMcpTools<Name extends string>(
   servers: Readonly<Record<Name, ServerDefinition>> | McpServersDocument<Name>,
   options: McpToolsOptions = {},
 ): Promise<McpToolset<Name>> {
-  const settings = resolveFactoryOptions(TOOLS_OPTIONS_SCHEMA, options, "server");
+  const settings = parseArgument(
+    () => resolveFactoryOptions(TOOLS_OPTIONS_SCHEMA, options, "server"),
+    () => parseServerConfigs(servers),
+  );
   const { create, addedTools } = settings;
   const manager = new McpServerManager(servers, settings.manager);
   const tools = new ToolList({

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { createMcpTools, createMcpToolsForServer, McpClient, parseServers } from "../../../src/index.js";
+import {
+  createMcpTools,
+  createMcpToolsForServer,
+  createMcpToolsFromAgent,
+  McpClient,
+  parseServers,
+} from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import { McpServerManager } from "../../../src/manager/index.js";
@@ -267,3 +273,24 @@ it.each<[name: string, options: object]>([
 function throwUnreadable(): never {
   throw new Error("not readable");
 }
+
+describe("mistakes in two arguments are reported in one error", () => {
+  const options = untyped({ loger: console });
+  const servers = untyped({ weather: { url: 5 } });
+
+  it.each<[name: string, use: () => unknown, path: string]>([
+    ["createMcpTools", () => createMcpTools(servers, options), "weather.url"],
+    [
+      "createMcpToolsFromAgent",
+      () => createMcpToolsFromAgent(untyped({ resources: 5 }), options),
+      "resources",
+    ],
+    ["McpServerManager", () => new McpServerManager(servers, options), "weather.url"],
+  ])("%s", async (_, use, path) => {
+    const failure = await rejection((async () => use())());
+    expect(failure).toMatchObject({ kind: "invalid-config" });
+    expect(failure.message).toContain('did you mean "logger"?');
+    expect(failure.message).toContain(`${path}: `);
+    expect(failure.issues.map((issue) => issue.path)).toEqual(expect.arrayContaining([path]));
+  });
+});
