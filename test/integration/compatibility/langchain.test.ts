@@ -52,6 +52,20 @@ describe("arguments that a hook returns are not sent if they do not match", () =
   });
 });
 
+describe("arguments that a hook returns", () => {
+  it("are sent if they match by a local reference", async () => {
+    const inputSchema = {
+      type: "object",
+      properties: { n: { $ref: "#/$defs/n" } },
+      $defs: { n: { type: "integer", minimum: 1 } },
+      additionalProperties: false,
+    };
+    const options = { beforeToolCall: () => ({ args: { n: 3 } }) };
+    await using toolset = await startToolset({ tools: [repeat(inputSchema)], options });
+    expect((await toolset.call({ n: 1 })).content).toBe('{"n":3}');
+  });
+});
+
 describe("an input schema", () => {
   it("has its own constraints, also if a schema of another server has the same $id", async () => {
     const atMost = (maximum: number) => ({
@@ -69,6 +83,20 @@ describe("an input schema", () => {
 });
 
 describe("a result", () => {
+  it("that is an error keeps its content, structured content and _meta", async () => {
+    const content = [{ type: "text", text: "not allowed" }];
+    const failed = { content, structuredContent: { rule: 7 }, _meta: { reason: "policy" }, isError: true };
+    await using toolset = await startToolset({ tools: [returning(failed)] });
+    const message = await toolset.call({});
+    expect(message.status).toBe("error");
+    expect(message.artifact).toMatchObject({
+      content,
+      structuredContent: { rule: 7 },
+      meta: { reason: "policy" },
+      isError: true,
+    });
+  });
+
   it.each([false, 0, null, [], "text"])("keeps %j as structured content", async (structuredContent) => {
     const result = { content: [{ type: "text", text: "ok" }], structuredContent };
     await using toolset = await startToolset({ tools: [returning(result)], era: "modern" });

@@ -62,8 +62,9 @@ describe("a list of tools", () => {
         isEndless ? { tools: [], nextCursor: `${Number(cursor) + 1}` } : { tools: [] },
       );
     });
-    await using client = createTestClient(server);
+    await using client = createTestClient(server, { limits: { pages: 3 } });
     await expect(client.listTools()).rejects.toMatchObject({ kind: "too-large" });
+    expect(server.requests.filter(({ method }) => method === "tools/list")).toHaveLength(3);
     isEndless = false;
     expect(await client.listTools()).toEqual([]);
   });
@@ -132,5 +133,17 @@ describe("a tool that a rule excludes", () => {
     expect(toolset.mcp.tools.map(({ mcp }) => mcp.name)).toEqual(["get"]);
     await expect(toolset.mcp.callTool({ name: "srv__wipe" })).rejects.toMatchObject({ kind: "not-found" });
     expect(toolset.server.executions).toEqual([]);
+  });
+});
+
+describe("a toolset", () => {
+  it("is closed at the end of its scope", async () => {
+    await using server = await startMcpTestServer({ tools: [get] });
+    {
+      await using mcp = await createMcpTools({ a: { url: server.url }, b: { url: server.url } });
+      expect(mcp.tools).toHaveLength(2);
+      expect(server.openSessions).toHaveLength(2);
+    }
+    expect(server.openSessions).toEqual([]);
   });
 });
