@@ -8,7 +8,6 @@ import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { FaultProxy } from "../../fixtures/fault-proxy.js";
 import { findFreePort } from "../../fixtures/listener.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
-import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 import { tlsSettings } from "../../fixtures/redis-cluster.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
@@ -249,26 +248,6 @@ describe.skipIf(!HAS_REDIS)("a Redis store over TLS", () => {
       kind: "unavailable",
       message: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
     });
-  });
-});
-
-describe.skipIf(!HAS_REDIS)("a Redis store with a client for Sentinel", () => {
-  it("uses the master that Sentinel names", async () => {
-    await using server = await RedisServer.start();
-    using folder = new TemporaryFolder();
-    const file = folder.write("sentinel.conf", `sentinel monitor main 127.0.0.1 ${server.port} 1\n`);
-    await using sentinel = await RedisServer.start({ files: [file, "--sentinel"] });
-    const sentinels = [{ host: "127.0.0.1", port: sentinel.port }];
-    const client = new Redis({ sentinels, name: "main" });
-    await using store = redisStore(client, LONG_TIMEOUT);
-    await using other = redisStore(server.url, LONG_TIMEOUT);
-    const changes: unknown[] = [];
-    await store.watch?.((key) => changes.push(key));
-    await other.set("k", 1);
-    expect(await store.get("k")).toBe(1);
-    expect(await store.list("")).toEqual(["k"]);
-    await eventually(() => changes.length === 1);
-    client.disconnect();
   });
 });
 
