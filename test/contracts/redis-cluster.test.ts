@@ -4,8 +4,9 @@ import { redisStore } from "../../src/stores/index.js";
 import { eventually, rejection, times } from "../fixtures/clients.js";
 import { readPemFile } from "../fixtures/read-pem-file.js";
 import { RecordingLogger } from "../fixtures/recording-logger.js";
-import { RedisCluster } from "../fixtures/redis-cluster.js";
+import { certificatePath, RedisCluster } from "../fixtures/redis-cluster.js";
 import { REDIS_COMMANDS } from "../fixtures/redis-server.js";
+import { StoreProcess } from "../fixtures/store-process.js";
 import { describeStore } from "./store-contract.js";
 
 const PASSWORD = "canary-cluster-password";
@@ -62,7 +63,7 @@ describe.each(REDIS_COMMANDS)("on a cluster of %s", (command) => {
     await using store = redisStore(cluster.url, LONG_TIMEOUT);
     await Promise.all(KEYS.map((key) => store.set(key, key)));
     const sizes = (await cluster.callMasters("dbsize")) as number[];
-    expect(sizes.every((size) => size > 0)).toBe(true);
+    expect(sizes.filter((size) => size > 0)).toHaveLength(3);
     expect(await store.list("key/")).toEqual(KEYS);
   });
 
@@ -91,6 +92,25 @@ describe.each(REDIS_COMMANDS)("on a cluster of %s", (command) => {
     expect(await client.exists(`app[1]:${NAMESPACE}:k`)).toBe(1);
     await eventually(() => changes.length === 1);
     prefixed.disconnect();
+  });
+
+  it("an address with TLS works in a process that trusts the authority, and is explained in others", async () => {
+    const trust = { NODE_EXTRA_CA_CERTS: certificatePath("authority.pem") };
+    await using trusting = new StoreProcess("redis", cluster.tlsUrl, trust);
+    await using store = redisStore(client, LONG_TIMEOUT);
+    await trusting.watch();
+    await store.set("k", 1);
+    await eventually(() => trusting.changes.includes("k"));
+    expect([await trusting.get("k"), (await trusting.list("")).includes("k")]).toEqual([1, true]);
+
+    await using untrusted = redisStore(cluster.tlsUrl, LONG_TIMEOUT);
+    for (const error of await Promise.all([untrusted.get("k"), untrusted.list("")].map(rejection)))
+      expect(error).toMatchObject({
+        kind: "unavailable",
+        message: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
+      });
+    await using refused = redisStore("redis-cluster://127.0.0.1:1", LONG_TIMEOUT);
+    expect(await rejection(refused.get("k"))).toMatchObject({ cause: { code: "ECONNREFUSED" } });
   });
 
   it("a node of the cluster as a single Redis is rejected with the address to use", async () => {
@@ -143,6 +163,54 @@ describe.each(REDIS_COMMANDS)("on a cluster of %s", (command) => {
     expect(await store.list("k")).toEqual([]);
     expect(await (await store.lease?.("lease", { ttlMs: 60_000 }))?.renew()).toBe(true);
     expect(logger.warnings).toEqual([]);
+  });
+
+  it("no key and no change is lost while the slot of the keys and of the feed is moved", async () => {
+    await cluster.callMasters("flushall");
+    await using store = redisStore(cluster.url, LONG_TIMEOUT);
+    await using other = redisStore(client, LONG_TIMEOUT);
+    // The hash tag puts them into the slot of the channel.
+    const keys = times(10, (n) => `{${CHANNEL}}/${n}`);
+    const changes: (string | undefined)[] = [];
+    await store.watch?.((key) => changes.push(key));
+    await Promise.all(keys.map((key) => other.set(key, "before")));
+    await eventually(() => changes.length === keys.length);
+    let steps = 0;
+    await cluster.moveSlotOf(CHANNEL, "next", async () => {
+      steps += 1;
+      const values = await Promise.all(keys.map((key) => store.get(key)));
+      expect(values).toEqual(keys.map((_, n) => (n < steps - 1 ? "during" : "before")));
+      await store.set(keys[steps - 1] ?? "{other}", "during");
+      await store.set(`{${CHANNEL}}/new`, steps);
+      expect(await other.get(`{${CHANNEL}}/new`)).toBe(steps);
+      expect(await other.list(`{${CHANNEL}}`)).toEqual([...keys, `{${CHANNEL}}/new`]);
+    });
+    expect(steps).toBe(keys.length + 2);
+    // The feed has followed its channel to the other master.
+    await eventually(() => changes.includes(undefined));
+    await other.set("late", 1);
+    await eventually(() => changes.includes("late"));
+  });
+
+  it("a list is complete while keys are moved to a new master", async () => {
+    await cluster.callMasters("flushall");
+    await using store = redisStore(cluster.url, LONG_TIMEOUT);
+    await using other = redisStore(client, LONG_TIMEOUT);
+    const keys = times(50, (n) => `{moved}/${String(n).padStart(2, "0")}`);
+    // So many that a node is scanned in several steps.
+    await Promise.all(times(4_000, (n) => client.set(`filler/${n}`, "")));
+    await Promise.all(keys.map((key) => store.set(key, 1)));
+    expect(await other.list("{moved}")).toEqual(keys);
+    // A master without slots is not known to clients.
+    await cluster.moveSlotOf("any other slot", "fourth");
+    const progress = { isMoving: true };
+    const moved = cluster.moveSlotOf(`${NAMESPACE}:{moved}`, "fourth").finally(() => {
+      progress.isMoving = false;
+    });
+    while (progress.isMoving) expect(await store.list("{moved}")).toEqual(keys);
+    await moved;
+    // This client was not redirected to the new master.
+    expect(await other.list("{moved}")).toEqual(keys);
   });
 
   it("operations and the change feed resume after a master was killed", async () => {

@@ -73,11 +73,11 @@ async function connectClient(client: ClientLifecycle, lastError: () => unknown):
     throw lastError() ?? error;
   });
   const error = lastError();
-  if (error instanceof Error && getCommandName(error) === "auth") throw error;
+  if (isAuthError(error)) throw error;
 }
 
-function getCommandName(error: Error & { readonly command?: { readonly name?: string } }): unknown {
-  return error.command?.name;
+function isAuthError(error: unknown): boolean {
+  return error instanceof Error && (error as { command?: { name?: string } }).command?.name === "auth";
 }
 
 /** Disconnects and waits until the connection is closed. */
@@ -99,13 +99,21 @@ function disconnect(client: ClientLifecycle): void {
  */
 export class LazyConnection<Client extends ClientLifecycle> {
   readonly #create: () => Promise<Client>;
+  readonly #createProbe: (() => Promise<ManagedRedisClient>) | undefined;
   readonly #connecting = new SingleFlight<Client, void>();
   #client: Promise<Client> | undefined;
   #lastError: unknown;
   #isClosed = false;
 
-  constructor(create: () => Promise<Client>) {
+  /** @param createProbe creates a client of a node of a cluster: a `Cluster` does not say why it cannot connect */
+  constructor(create: () => Promise<Client>, createProbe?: () => Promise<ManagedRedisClient>) {
     this.#create = create;
+    this.#createProbe = createProbe;
+  }
+
+  /** The response to a rejected AUTH. Before 5.9, ioredis does not wait for it. */
+  get authError(): unknown {
+    return isAuthError(this.#lastError) ? this.#lastError : undefined;
   }
 
   /** Returns the connected client. */
@@ -144,8 +152,23 @@ export class LazyConnection<Client extends ClientLifecycle> {
       // A client of ioredis 5 has the status "ready" after some failures.
       this.#client = undefined;
       disconnect(client);
+      const isUnexplained = error instanceof Error && error.message === "Connection is closed.";
+      if (isUnexplained && this.#createProbe !== undefined) await probe(await this.#createProbe());
       throw error;
     }
+  }
+}
+
+/** Rejects with the reason if a client cannot connect. */
+async function probe(client: ManagedRedisClient): Promise<void> {
+  let lastError: unknown;
+  client.on("error", (error) => {
+    lastError = error;
+  });
+  try {
+    await connectClient(client, () => lastError);
+  } finally {
+    disconnect(client);
   }
 }
 
@@ -301,13 +324,15 @@ export class RedisChangeFeed {
     if (subscription.stopped.isCancelled) return false;
     subscription.client = client;
     let lastError: unknown;
+    let isListening = false;
     client.on("error", (error) => {
       lastError = error;
+      // ioredis 5 reports a channel that has moved to another master as an error in its state.
+      if (isListening) disconnect(client);
     });
     for (const event of ["message", "smessage"])
       client.on(event, (_channel: string, message: string) => this.#receive(message));
-    // The slot of the channel has moved to another master.
-    client.on("moved", () => client.disconnect());
+    client.on("moved", () => disconnect(client));
     const ended = new Promise<void>((resolve) => void client.once("end", resolve));
     let pings: NodeJS.Timeout | undefined;
     try {
@@ -317,6 +342,7 @@ export class RedisChangeFeed {
         () => client.call("ssubscribe", this.channel),
         () => client.call("subscribe", this.channel),
       );
+      isListening = true;
       subscription.isSubscribed = true;
       subscription.settle();
       if (subscription.isWatched) this.#notify(undefined);

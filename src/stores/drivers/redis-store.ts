@@ -129,7 +129,9 @@ class RedisDriver implements StoreDriver {
         cursor = next;
       } while (cursor !== "0");
     };
-    await Promise.all((await this.#target.findMasters()).map(scan));
+    // In a cluster, a key can move to a master that has been scanned already. The second pass finds it there.
+    for (let passes = this.#target.isCluster ? 2 : 1; passes > 0; passes -= 1)
+      await Promise.all((await this.#target.findMasters()).map(scan));
     return [...matches];
   }
 

@@ -72,7 +72,9 @@ function parseAddress(address: string, options: object, timeoutMs: number): Redi
       dnsLookup: (host, callback) => callback(null, host),
       redisOptions,
     }) as RedisClusterClient as ManagedRedisCluster;
-  return new ClusterTarget({ ...description, connection: new LazyConnection(create) });
+  const createProbe = async (): Promise<ManagedRedisClient> =>
+    new (await loadClients()).Redis({ ...redisOptions, ...nodes[0] });
+  return new ClusterTarget({ ...description, connection: new LazyConnection(create, createProbe) });
 }
 
 function parseNode(text: string): { readonly host: string; readonly port: number } | undefined {
@@ -115,6 +117,7 @@ function invalidTargetError(value: unknown): Error {
 interface TargetOptions<Client> extends Pick<RedisTarget, "name" | "secrets" | "clientPrefix"> {
   readonly connection: Pick<LazyConnection<Client & ManagedRedisClient>, "close"> & {
     open(): Promise<Client>;
+    readonly authError?: unknown;
   };
   /** The options of the clients that the store creates. */
   readonly options: object;
@@ -132,6 +135,10 @@ class ConnectionTarget<Client extends Pick<RedisClient, "call">> {
     this.secrets = secrets;
     this.clientPrefix = clientPrefix;
     this.#connection = connection;
+  }
+
+  protected get authError(): unknown {
+    return this.#connection.authError;
   }
 
   open(): Promise<Client> {
@@ -176,7 +183,7 @@ class SingleTarget extends ConnectionTarget<RedisClient> implements RedisTarget 
       const isAnswer = error instanceof Error && error.name === "ReplyError";
       // Before 5.9, ioredis sends commands although it could not log in.
       if (isAnswer && !/^(?:NOAUTH|WRONGPASS)/.test(error.message)) return [];
-      throw error;
+      throw this.authError ?? error;
     });
     const fields: unknown[] = Array.isArray(reply) ? reply : Object.entries(reply ?? {}).flat();
     if (fields[fields.indexOf("mode") + 1] === "cluster")
@@ -192,22 +199,30 @@ export const CLUSTER_NODE =
 class ClusterTarget extends ConnectionTarget<RedisClusterClient> implements RedisTarget {
   readonly isCluster = true;
   readonly #options: object;
+  /** The masters when the slots were read last. */
+  #mastersKey: string | undefined;
 
   constructor(options: TargetOptions<RedisClusterClient>) {
     super(options);
     this.#options = options.options;
   }
 
-  /** ioredis forgets the nodes that it cannot reach: compare with the slots, or keys would be missing from a list. */
+  /**
+   * ioredis forgets the nodes that it cannot reach, and learns of a new master when it is redirected there. Both are
+   * compared with the current slots, or keys would be missing from a list.
+   */
   async findMasters(): Promise<readonly RedisClient[]> {
     const cluster = await this.open();
-    // Connects a client of the user that is not connected yet.
-    if (cluster.slots.length === 0) await cluster.call("ping");
+    // Also connects a client of the user that is not connected yet.
+    const ranges = (await cluster.call("cluster", "slots")) as [number, number, unknown[]][];
+    const known = new Set(ranges.map(([, , [host, port]]) => `${String(host)}:${String(port)}`));
+    const mastersKey = [...known].toSorted().join();
     const findAll = () => {
       const addresses = new Set(cluster.slots.flatMap(([master]) => master ?? []));
       return [...addresses].map((address) => findNode(cluster, address));
     };
-    if (findAll().includes(undefined)) await refreshSlots(cluster);
+    if (mastersKey !== this.#mastersKey || findAll().includes(undefined)) await refreshSlots(cluster);
+    this.#mastersKey = mastersKey;
     const masters = findAll().filter((node) => node !== undefined);
     if (masters.length === 0 || masters.length < findAll().length)
       throw new Error("A master of the cluster is not available.");
