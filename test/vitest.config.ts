@@ -3,10 +3,14 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { SlowestFirstSequencer } from "./fixtures/slowest-first-sequencer.js";
 
+/** The matrix runs tests with another version of ioredis. */
+const ioredis = process.env["IOREDIS_FILE"];
+
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   // Node 20 does not support `await using`.
   oxc: { target: "es2022" },
+  resolve: { alias: ioredis === undefined ? {} : { ioredis } },
   test: {
     include: ["test/**/*.test.ts"],
     // By default one core stays idle, which is half of a small machine; and tests wait for other processes.

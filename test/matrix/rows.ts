@@ -9,6 +9,8 @@ export interface MatrixRow {
   readonly checks?: readonly string[];
   /** Commands that are run in the folder. */
   readonly commands?: readonly (readonly [command: string, ...args: string[]])[];
+  /** Test files of this repository that are run with the installed ioredis. */
+  readonly tests?: readonly string[];
   /** A server that the checks use. */
   readonly server?: "redis" | "dynamo";
   /** True if it does not fail the matrix when it cannot be installed. */
@@ -33,6 +35,14 @@ const bundle = (format: "esm" | "cjs", ...flags: string[]): MatrixRow => ({
     ],
     ["node", `bundle/main.${format === "esm" ? "mjs" : "cjs"}`],
   ],
+});
+
+const ioredis = (name: string, version: string): MatrixRow => ({
+  name,
+  packages: ["@langchain/core", `ioredis@${version}`],
+  checks: ["stores"],
+  tests: ["stores", "redis-cluster", "redis-sentinel"].map((file) => `test/contracts/${file}.test.ts`),
+  server: "redis",
 });
 
 /** The oldest and the newest versions that are promised. Where two packages have to fit, both are pinned. */
@@ -78,18 +88,9 @@ export const MATRIX: readonly MatrixRow[] = [
   },
   { name: "oldest ws", packages: ["@langchain/core", "ws@8.19.0"], checks: ["websocket"] },
   { name: "newest ws", packages: ["@langchain/core", "ws@latest"], checks: ["websocket"] },
-  {
-    name: "oldest ioredis",
-    packages: ["@langchain/core", "ioredis@5.4.0"],
-    checks: ["stores"],
-    server: "redis",
-  },
-  {
-    name: "newest ioredis",
-    packages: ["@langchain/core", "ioredis@latest"],
-    checks: ["stores"],
-    server: "redis",
-  },
+  ioredis("oldest ioredis", "5.4.0"),
+  ioredis("newest ioredis 5", "5"),
+  ioredis("newest ioredis", "latest"),
   {
     name: "oldest AWS SDK",
     packages: ["@langchain/core", "@aws-sdk/client-dynamodb@3.1000.0", "@aws-sdk/client-lambda@3.1000.0"],

@@ -112,8 +112,14 @@ async function startRedis(): Promise<StoreServer> {
   };
 }
 
+async function runTests(files: readonly string[], folderOfRow: string): Promise<void> {
+  const env = { IOREDIS_FILE: join(folderOfRow, "node_modules/ioredis/built/index.js") };
+  const args = ["vitest", "run", "--config", "test/vitest.config.ts", ...files];
+  await run("npx", args, { cwd: root, timeoutMs: COMMAND_MS, env });
+}
+
 async function checkRow(row: MatrixRow, tarball: string, cwd: string): Promise<Outcome> {
-  const { name, checks = [], commands = [] } = row;
+  const { name, checks = [], commands = [], tests = [] } = row;
   try {
     await install(tarball, row, cwd);
     await using server = await startServer(row.server);
@@ -121,6 +127,7 @@ async function checkRow(row: MatrixRow, tarball: string, cwd: string): Promise<O
       for (const mode of ["import", "require"])
         await run("node", ["checks/run.mjs", check, mode], { cwd, timeoutMs: CHECK_MS, env: server.env });
     for (const [command, ...args] of commands) await run(command, args, { cwd, timeoutMs: COMMAND_MS });
+    if (tests.length > 0) await runTests(tests, cwd);
     return { name, state: "ok", detail: row.packages.join(" ") };
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
