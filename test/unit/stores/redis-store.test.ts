@@ -2,8 +2,11 @@ import { execFile } from "node:child_process";
 import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createMcpTools } from "../../../src/index.js";
+import { publishServer } from "../../../src/manager/index.js";
 import { type KeyValueStore, redisStore } from "../../../src/stores/index.js";
 import { getChildScript } from "../../fixtures/child-scripts.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { FaultProxy } from "../../fixtures/fault-proxy.js";
 import { findFreePort } from "../../fixtures/listener.js";
@@ -199,6 +202,38 @@ describe.skipIf(!HAS_REDIS)("a Redis store", () => {
       ),
     ]);
     await store.set("k", 1);
+  });
+
+  it("uses one key per command, so that a cluster can spread them", async () => {
+    const commands: string[][] = [];
+    const monitor = await admin.monitor();
+    monitor.on("monitor", (_time: string, args: string[]) => commands.push(args));
+    await using store = redisStore(server.url, { ...LONG_TIMEOUT, namespace: "one-key" });
+    await using mcp = await startMcpTestServer();
+    // Lists with leases and the change feed, sessions, published servers.
+    await using toolset = await createMcpTools(
+      { test: { url: mcp.url, session: { store } } },
+      { cache: { store } },
+    );
+    await toolset.callTool({ name: "test__echo", args: { text: "hello" } });
+    await publishServer(store, { name: "published", url: mcp.url });
+    const lease = await store.lease?.("lease", { ttlMs: 60_000 });
+    await lease?.renew();
+    await lease?.release();
+    await store.delete("k");
+    await store.list("");
+    await eventually(() => commands.some(([name]) => name === "scan"));
+    monitor.disconnect();
+    const names = new Set(commands.map(([name = ""]) => name.toLowerCase()));
+    expect([...names].filter((name) => ["multi", "exec", "watch"].includes(name))).toEqual([]);
+    for (const name of ["getrange", "set", "del", "eval", "scan", "publish", "subscribe"])
+      expect(names).toContain(name);
+    const getKeys = (args: string[]) =>
+      admin.call("command", "getkeys", ...args).catch((error: Error) => {
+        if (/no key arguments|number of arguments/.test(error.message)) return [];
+        throw error;
+      });
+    for (const args of commands) expect((await getKeys(args)) as string[]).not.toHaveProperty("1");
   });
 
   it("accepts Valkey's protocol name", async () => {
