@@ -377,12 +377,16 @@ export class ToolCatalog {
     if (minListedAt === undefined || store?.hasLeases !== true) return {};
     const givesUpAt = this.#clock.now() + MAX_TURN_WAIT_MS;
     let hasWaited = false;
+    let previous: CachedToolList | undefined;
+    const isUsable = () =>
+      this.#isUsable(entry, { minListedAt, isAwaited: hasWaited && entry.list !== previous });
     while (this.#clock.now() < givesUpAt && !this.#closed.isCancelled) {
       if (!entry.storeWasRead) await this.#read(store, entry);
-      if (this.#isUsable(entry.list, entry, minListedAt)) return { list: this.#adopt(entry.list, entry) };
+      if (isUsable()) return { list: this.#adopt(entry) };
       const end = await store.lease(entry.identity, { ttlMs: TURN_MS, clock: this.#clock });
       if (end === undefined) return {};
       if (end === "taken") {
+        if (!hasWaited) previous = entry.list;
         hasWaited = true;
         await this.#waitForStoreChange(entry);
       } else {
@@ -391,10 +395,11 @@ export class ToolCatalog {
           await end();
           throw error;
         });
-        if (this.#isUsable(entry.list, entry, minListedAt))
-          return { end, list: this.#adopt(entry.list, entry) };
-        if (!hasWaited) return { end };
-        // That turn brought no list: the server has no tools, or fails. Those who waited need not wait for one another.
+        if (isUsable()) return { end, list: this.#adopt(entry) };
+        const isOutdated = entry.list !== previous && entry.list?.ttlMs !== 0;
+        if (!hasWaited || isOutdated) return { end };
+        // That turn brought no list that can be shared: the server has no tools, or fails, or its lists are valid for no
+        // time. Those who waited need not wait for one another.
         await end();
         return {};
       }
@@ -404,16 +409,18 @@ export class ToolCatalog {
 
   /** Whether a list was requested late enough to be used instead of one that would be requested now. */
   #isUsable(
-    list: CachedToolList | undefined,
     entry: CatalogEntry,
-    minListedAt: number,
-  ): list is CachedToolList {
+    { minListedAt, isAwaited }: { readonly minListedAt: number; readonly isAwaited: boolean },
+  ): boolean {
+    const { list } = entry;
     if (list === undefined || list.listedAt < minListedAt) return false;
     // A process whose clock is ahead may have listed the tools before the change: its list must be written after it, too.
     const isOld = list.listedAt < entry.invalidatedAt || entry.storeChangedAt <= entry.invalidatedAt;
     if (entry.isInvalidated && isOld) return false;
     const { staleAfterMs } = this.#options;
-    return this.#getAgeMs(list) < Math.min(staleAfterMs, list.ttlMs ?? staleAfterMs);
+    const freshForMs = Math.min(staleAfterMs, list.ttlMs ?? staleAfterMs);
+    // One that was written while this process waited for it is as new as one of its own would be, however long it took.
+    return isAwaited ? freshForMs > 0 : this.#getAgeMs(list) < freshForMs;
   }
 
   #waitForStoreChange(entry: CatalogEntry): Promise<void> {
@@ -436,9 +443,10 @@ export class ToolCatalog {
   }
 
   /** Uses the list of another process as the answer of the server. */
-  #adopt(list: CachedToolList, entry: CatalogEntry): CachedToolList {
+  #adopt(entry: CatalogEntry): CachedToolList | undefined {
     if (entry.listing !== undefined) entry.listing.isOutdated = false;
-    this.#applyList(list, entry);
+    const { list } = entry;
+    if (list !== undefined) this.#applyList(list, entry);
     return list;
   }
 
@@ -534,5 +542,5 @@ interface ListingRequest extends CallerOptions {
 /** Either the turn to list the tools, or the list of the process that had it. */
 interface Turn {
   readonly end?: (() => Promise<void>) | undefined;
-  readonly list?: CachedToolList;
+  readonly list?: CachedToolList | undefined;
 }

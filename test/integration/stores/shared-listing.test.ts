@@ -125,6 +125,14 @@ describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 },
     expect(fixture.lists()).toBe(2);
   });
 
+  it("list it once when they start together, although the list is stale when it arrives", async () => {
+    await using fixture = await createFixture();
+    fixture.server.addFault({ type: "delay", ms: 1_000 }, { method: "tools/list", times: WORKERS });
+    const toolsets = await fixture.openAll({ staleAfterMs: 500 });
+    expect(toolsets.map(namesOf)).toEqual(times(WORKERS, () => ["first"]));
+    expect(fixture.lists()).toBe(1);
+  });
+
   it("get the list although the process that was to list it has died", async () => {
     await using fixture = await createFixture();
     fixture.server.addFault({ type: "hang" }, { method: "tools/list", times: 1 });
