@@ -13,6 +13,19 @@ const EMPTY = Buffer.alloc(0);
 const MIN_VIEW_BYTES = 16 * 1024;
 const MAX_BLOCK_BYTES = 64 * 1024;
 
+const MAX_JOINED_BYTES = 2 * 1024 * 1024;
+/** Where chunks are joined. Reused, because new memory costs more than the copy: its pages, and their collection. */
+let joinedBytes: Buffer | undefined;
+
+/** Returns all chunks in one buffer, which is valid until the next call. */
+function joinChunks(chunks: readonly Buffer[], size: number): Buffer {
+  if (size > MAX_JOINED_BYTES) return Buffer.concat(chunks, size);
+  joinedBytes ??= Buffer.allocUnsafeSlow(MAX_JOINED_BYTES);
+  let length = 0;
+  for (const chunk of chunks) length += chunk.copy(joinedBytes, length);
+  return joinedBytes.subarray(0, length);
+}
+
 /**
  * Collects chunks of bytes. Its memory is in proportion to their size, also for a server that sends single bytes. The
  * first chunk is not copied: mostly, it is the only one.
@@ -37,11 +50,11 @@ class ChunkCollector {
     this.#size += chunk.length;
   }
 
-  /** Returns all bytes and removes them. */
+  /** Returns all bytes and removes them. They are valid until bytes of any collector are taken. */
   take(): Buffer {
     this.#endBlock();
     const [first = EMPTY, second] = this.#chunks;
-    const bytes = second === undefined ? first : Buffer.concat(this.#chunks, this.#size);
+    const bytes = second === undefined ? first : joinChunks(this.#chunks, this.#size);
     this.clear();
     return bytes;
   }
@@ -70,6 +83,7 @@ class ChunkCollector {
 }
 
 interface BufferedReaderEvents {
+  /** The bytes are valid until the callback returns. */
   readonly onBytes: (bytes: Buffer) => void;
   /** The body is longer than `maxBytes`; the bytes received so far are discarded. */
   readonly onTooLarge: () => void;

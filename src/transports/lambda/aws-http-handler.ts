@@ -90,8 +90,10 @@ export class AwsHttpHandler {
           if (Number(headers["content-length"] ?? 0) > maxBytes) onTooLarge();
           return new BufferedReader(maxBytes, {
             onTooLarge,
-            onBytes: (body) =>
-              resolve({ response: { statusCode: status, headers: toHeaderRecord(headers), body } }),
+            onBytes: (bytes) => {
+              const body = Buffer.from(bytes);
+              resolve({ response: { statusCode: status, headers: toHeaderRecord(headers), body } });
+            },
           });
         },
       });

@@ -42,6 +42,19 @@ describe("an event stream", () => {
     expect(read([bytes.subarray(0, 70_000), bytes.subarray(70_000)]).data).toEqual([text]);
   });
 
+  it("is read while other streams are read", () => {
+    const received: string[] = [];
+    const events = { onEnd: () => undefined, onTooLarge: () => undefined };
+    const texts = [100_000, 200_000, 3_000_000].map((length, index) => String(index).repeat(length));
+    const streams = texts.map((text) => ({
+      bytes: Buffer.from(`data: ${text}\n\n`),
+      reader: new EventStreamReader(10_000_000, { ...events, onData: (data) => received.push(data) }),
+    }));
+    for (let at = 0; at < 4_000_000; at += 64 * 1024)
+      for (const { bytes, reader } of streams) reader.data(bytes.subarray(at, at + 64 * 1024));
+    expect(received).toEqual(texts);
+  });
+
   it("ends at the limit, also in a line that does not end, and nothing more is read", () => {
     const line = Buffer.from(`data: ${"é".repeat(50)}\n\n`);
     expect(read([line], 100)).toMatchObject({ tooLarge: 0, data: ["é".repeat(50)] });
