@@ -1,16 +1,8 @@
 import { z } from "zod";
 import type { CallContext } from "./call-context.js";
-import {
-  addIssueAt,
-  flattenIssues,
-  option,
-  type OptionsOf,
-  optionsSchema,
-  type PathIssue,
-  ZOD_CONTEXT,
-} from "./parse-options.js";
+import { option, type OptionsOf, optionsSchema, parsePart } from "./parse-options.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, isStringArray, type JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "./list-items.js";
 
 /** Options of one tool, or of all tools that match a pattern. */
@@ -144,23 +136,15 @@ export const TOOL_RULE_SCHEMA = z.union([
 ]);
 
 /** Tool rules are passed on unchanged. What a rules function returns is validated when it is called. */
-export const TOOL_RULES_SCHEMA = z.custom<ToolRules>().superRefine((rules, context) => {
-  for (const { path, message } of validateToolRules(rules)) addIssueAt(context, path, message);
-});
-
-function validateToolRules(rules: unknown): readonly PathIssue[] {
-  if (typeof rules === "function") return [];
+export const TOOL_RULES_SCHEMA = z.custom<ToolRules>().superRefine((rules: unknown, context) => {
+  if (typeof rules === "function") return;
   if (Array.isArray(rules)) {
-    const isNames = rules.every((name) => typeof name === "string");
-    return isNames ? [] : [{ path: [], message: "expected an array of tool names" }];
-  }
-  if (!isPlainObject(rules))
-    return [{ path: [], message: `expected rules by tool name, got ${describeValue(rules)}` }];
-  return Object.entries(rules).flatMap(([pattern, rule]) => {
-    const { error } = TOOL_RULE_SCHEMA.safeParse(rule, ZOD_CONTEXT);
-    return error === undefined ? [] : flattenIssues(error.issues, [pattern]);
-  });
-}
+    if (!isStringArray(rules)) context.addIssue("expected an array of tool names");
+  } else if (isPlainObject(rules)) {
+    for (const [pattern, rule] of Object.entries(rules))
+      parsePart(TOOL_RULE_SCHEMA, rule, context, [pattern]);
+  } else context.addIssue(`expected rules by tool name, got ${describeValue(rules)}`);
+});
 
 const DESCRIPTION_FIELDS = {
   /**
