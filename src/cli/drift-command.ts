@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { compareTools, createUnreachableDrift, type ServerDrift, type ToolChange } from "../catalog/drift.js";
 import { ToolListStore } from "../catalog/tool-list-store.js";
+import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { parseAgent } from "../config/parse-agent.js";
@@ -143,9 +144,6 @@ async function readStoredTools(
   });
   return (await lists.read(SHARED_IDENTITY))?.tools;
 }
-
-/** The identity of tool lists that are shared by all callers. */
-const SHARED_IDENTITY = "";
 
 function toDrift({ tools = [] }: Baseline, current: ConnectedServer): ServerDrift | undefined {
   if (current.tools !== undefined) return compareTools({ tools, isSnapshot: true }, current.tools);

@@ -277,7 +277,7 @@ const FORMATS: Readonly<Record<"string" | "number" | "integer", readonly string[
 };
 
 /** The names of top-level properties that all providers accept. */
-const SUPPORTED_PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
+export const SUPPORTED_PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 /** Writes a type model with the keywords that all providers support. */
 function writeSchema(model: TypeModel, limits: WriteLimits): JsonObject {

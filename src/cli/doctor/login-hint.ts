@@ -1,3 +1,4 @@
+import { RESOURCE_METADATA_PATH } from "../../auth/issuer-validation.js";
 import { CLIENT_INFO } from "../../config/message-transport.js";
 import { isPlainObject, type JsonObject, toArray, tryParseJson } from "../../json/json.js";
 import type { HttpServerDefinition } from "../../config/server-definition.js";
@@ -6,7 +7,6 @@ import type { SelectedServer } from "../servers/selected-server.js";
 
 const MAX_LOOKUP_MS = 3_000;
 const MAX_METADATA_BYTES = 100_000;
-const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
 const INITIALIZE_BODY = {
   jsonrpc: "2.0",
@@ -70,7 +70,7 @@ async function fetchChallenge(url: URL, fetchFn: FetchFn): Promise<string> {
 async function fetchMetadata(url: URL, challenge: string, fetchFn: FetchFn): Promise<JsonObject> {
   const advertised = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "";
   const path = url.pathname === "/" ? "" : url.pathname;
-  const urls = [advertised, `${METADATA_PATH}${path}`, METADATA_PATH]
+  const urls = [advertised, `${RESOURCE_METADATA_PATH}${path}`, RESOURCE_METADATA_PATH]
     .filter((metadataUrl) => metadataUrl !== "" && URL.canParse(metadataUrl, url.href))
     .map((metadataUrl) => new URL(metadataUrl, url))
     .filter(({ origin }) => origin === url.origin);

@@ -1,6 +1,6 @@
 import type { McpToolInfo } from "../../config/list-items.js";
 import { hasHiddenCharacters } from "../../errors/sanitize-text.js";
-import { toPortableSchema } from "../../json-schema/portable-schema.js";
+import { SUPPORTED_PROPERTY_NAME, toPortableSchema } from "../../json-schema/portable-schema.js";
 import { createFinding, type Finding, type FindingCode } from "../report/finding.js";
 import type { SelectedServer } from "../servers/selected-server.js";
 import { escapeExcerpt } from "../text-format.js";
@@ -97,12 +97,11 @@ function collectStrings(schema: object): string[] {
 }
 
 const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "enum", "const"] as const;
-const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 /** Describes why providers reject the original schema. The portable schema has none of these problems. */
 function findProviderIssues(schema: JsonObject): string[] {
   const names = Object.keys(toObject(schema["properties"]));
-  const badNames = names.filter((name) => !PROPERTY_NAME.test(name));
+  const badNames = names.filter((name) => !SUPPORTED_PROPERTY_NAME.test(name));
   return [
     ...(schema["type"] === "object" ? [] : ["the root is not of type object"]),
     ...UNIONS.filter((keyword) => keyword in schema).map((keyword) => `${keyword} at the root`),
