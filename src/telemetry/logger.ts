@@ -50,51 +50,36 @@ export function createConsoleLogger(
  * fail a call or end the process.
  */
 export function toSafeLogger(logger: Logger): Logger {
-  return logger instanceof SafeLogger ? logger : new SafeLogger(logger);
-}
-
-class SafeLogger implements Logger {
-  readonly #logger: Logger;
-
-  constructor(logger: Logger) {
-    this.#logger = logger;
-  }
-
-  debug(message: string): void {
-    this.#log("debug", message);
-  }
-
-  info(message: string): void {
-    this.#log("info", message);
-  }
-
-  warn(message: string): void {
-    this.#log("warn", message);
-  }
-
-  error(message: string): void {
-    this.#log("error", message);
-  }
-
-  isDebugEnabled(): boolean {
+  if (safeLoggers.has(logger)) return logger;
+  const log = (level: Exclude<Level, "silent">) => (message: string) => {
     try {
-      const isEnabled: unknown = this.#logger.isDebugEnabled?.();
+      const returned: unknown = logger[level](message);
+      if (isPromiseLike(returned)) ignoreRejection(returned);
+    } catch {
+      // There is no other place to report it.
+    }
+  };
+  const isDebugEnabled = () => {
+    try {
+      const isEnabled: unknown = logger.isDebugEnabled?.();
       if (isPromiseLike(isEnabled)) ignoreRejection(isEnabled);
       return isEnabled === true;
     } catch {
       return false;
     }
-  }
-
-  #log(level: Exclude<Level, "silent">, message: string): void {
-    try {
-      const returned: unknown = this.#logger[level](message);
-      if (isPromiseLike(returned)) ignoreRejection(returned);
-    } catch {
-      // There is no other place to report it.
-    }
-  }
+  };
+  const safe = {
+    debug: log("debug"),
+    info: log("info"),
+    warn: log("warn"),
+    error: log("error"),
+    isDebugEnabled,
+  };
+  safeLoggers.add(safe);
+  return safe;
 }
+
+const safeLoggers = new WeakSet<Logger>();
 
 /**
  * Identifies a warning for programs.
