@@ -107,6 +107,7 @@ export class OAuthFlow {
       if (source instanceof GrantTokenSource) return await this.#requestGrantTokens(source, registerSecret);
       const provider = wrapProvider(keepReplacedTokens(source), {
         redirectToAuthorization: async (address) => {
+          assertLoginUrl(address);
           authorizationUrl = address.href;
           this.#requestedScope = address.searchParams.get("scope") ?? undefined;
           await source.redirectToAuthorization(address);
@@ -180,6 +181,21 @@ export class OAuthFlow {
       return response;
     };
   }
+}
+
+/** More than any login needs, and less than browsers accept. */
+const MAX_LOGIN_URL_LENGTH = 16_384;
+
+/** An application opens the URL, so that other schemes could start other programs. */
+function assertLoginUrl({ protocol, href }: URL): void {
+  if (protocol !== "https:" && protocol !== "http:")
+    throw new Error(
+      "The login page of the authorization server has a URL that does not start with https://.",
+    );
+  if (href.length > MAX_LOGIN_URL_LENGTH)
+    throw new Error(
+      `The URL of the login has ${href.length} characters; ${MAX_LOGIN_URL_LENGTH} are allowed.`,
+    );
 }
 
 type RegisterSecret = (secret: string) => void;
