@@ -1,3 +1,4 @@
+import { delay } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { hasSharedIdentity } from "../catalog/tool-registry.js";
 import { withAddressOrigin } from "../config/address-policy.js";
@@ -181,7 +182,7 @@ class RegistryFollower {
       this.#warn(READ_PROBLEM, `The server registry is not watched: ${String(error)}`),
     );
     await this.#update();
-    this.#schedule();
+    void this.#refreshRegularly().catch(() => undefined);
   }
 
   async #watch(): Promise<void> {
@@ -189,23 +190,17 @@ class RegistryFollower {
       if (key === undefined || key.startsWith(PUBLISHED_PREFIX)) void this.#update();
     });
     // The store may have been closed before.
-    const stop = () => void unwatch?.().catch(() => undefined);
-    if (this.#closed.signal.aborted) stop();
-    else this.#closed.signal.addEventListener("abort", stop);
+    this.#manager.serverSet.closed.onCancel(() => void unwatch?.().catch(() => undefined));
   }
 
-  #schedule(): void {
-    const { signal } = this.#closed;
-    if (signal.aborted) return;
-    const { clock } = this.#manager.serverSet.settings;
-    const refresh = async () => {
-      signal.removeEventListener("abort", cancel);
+  /** Rejects when the manager is closed. */
+  async #refreshRegularly(): Promise<never> {
+    const { closed, settings } = this.#manager.serverSet;
+    for (;;) {
+      await delay(this.#settings.refreshIntervalMs, settings.clock, closed, { unref: true });
       await this.#update();
       for (const [name, entry] of this.#entries) void this.#checkHealth(name, entry);
-      this.#schedule();
-    };
-    const cancel = clock.after(this.#settings.refreshIntervalMs, () => void refresh(), { unref: true });
-    signal.addEventListener("abort", cancel);
+    }
   }
 
   /** Reads the store and changes the servers accordingly. A change during an update causes another one. Never rejects. */
