@@ -12,7 +12,7 @@ import {
 import type { Limits } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import {
   assertRequestOptions,
   LIST_TOOLS_OPTIONS,
@@ -186,7 +186,7 @@ function addItem<Item>(
 }
 
 function describeItem(value: unknown, { itemName }: { readonly itemName: string }): string {
-  const { name, uri, uriTemplate } = isPlainObject(value) ? value : {};
+  const { name, uri, uriTemplate } = toObject(value);
   const label = [name, uri, uriTemplate]
     .filter((text) => typeof text === "string")
     .find((text) => text !== "");

@@ -1,6 +1,6 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { sanitizeText } from "../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { optionKeys } from "../config/parse-options.js";
 import { findCallProblem, type RequestOptions } from "./call-options.js";
 import { IDEMPOTENT_CALL, type RequestDependencies } from "./request-runner.js";
@@ -154,7 +154,7 @@ function toPrompt(result: unknown, { server, name }: { server: string; name: str
 }
 
 function toMessage(value: unknown, invalidPrompt: (reason: string) => McpRuntimeError): McpPromptMessage {
-  const { role, content } = isPlainObject(value) ? value : {};
+  const { role, content } = toObject(value);
   if (role !== "user" && role !== "assistant")
     throw invalidPrompt('the role of a message is neither "user" nor "assistant"');
   // The specification requires one block; a string or an array of blocks is accepted, too.
@@ -185,8 +185,7 @@ function toCompletionParams({
 }
 
 function toCompletion(result: unknown, server: string): Completion {
-  const completion = isPlainObject(result) ? result["completion"] : undefined;
-  const { values, total, hasMore } = isPlainObject(completion) ? completion : {};
+  const { values, total, hasMore } = toObject(toObject(result)["completion"]);
   if (!Array.isArray(values))
     throw new McpRuntimeError(
       "invalid-response",

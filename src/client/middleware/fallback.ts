@@ -1,7 +1,7 @@
 import type { FallbackCall, FallbackClient, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined } from "../../json/json.js";
+import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined, toObject } from "../../json/json.js";
 import { getCreatedTask } from "../tasks/mcp-task.js";
 import { mayHaveRun } from "../policies/failure-policies.js";
 import { ToolResult } from "../tool-result.js";
@@ -71,7 +71,7 @@ function toFallbackCall(
   tool: string,
   server: string,
 ): FallbackCall {
-  const args = isPlainObject(params["arguments"]) ? params["arguments"] : {};
+  const args = toObject(params["arguments"]);
   return {
     server,
     tool,

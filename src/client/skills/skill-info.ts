@@ -1,6 +1,6 @@
 import type { ParsedInfo } from "../../config/list-items.js";
 import { stripHiddenCharacters, truncate } from "../../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 
 /** A file of a skill, as its server describes it. */
 export interface McpSkillFileInfo {
@@ -72,7 +72,7 @@ function parseFiles(resources: unknown, root: string): McpSkillInfo["files"] | {
   const files = new Map<string, McpSkillFileInfo>();
   let bytes = 0;
   for (const resource of resources) {
-    const { uri, size, digest } = isPlainObject(resource) ? resource : {};
+    const { uri, size, digest } = toObject(resource);
     const path = typeof uri === "string" ? toSkillPath(root, uri) : undefined;
     if (typeof uri !== "string" || path === undefined)
       return { problem: "lists a file that is not in its folder" };

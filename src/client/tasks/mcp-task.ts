@@ -1,5 +1,5 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject, type JsonObject, omitUndefined } from "../../json/json.js";
+import { isPlainObject, type JsonObject, omitUndefined, toObject } from "../../json/json.js";
 import type { ErrorContext } from "../../transports/json-rpc.js";
 
 const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
@@ -66,7 +66,7 @@ export function getCreatedTask(result: unknown): JsonObject | undefined {
 
 /** Parses a task of either protocol revision. Invalid optional fields are dropped. */
 export function parseTask(value: unknown, { server, redactor }: ErrorContext): McpTask {
-  const raw = isPlainObject(value) ? value : {};
+  const raw = toObject(value);
   const { taskId, statusMessage, createdAt, lastUpdatedAt } = raw;
   const status = STATUSES.find((name) => name === raw["status"]);
   const isIdValid = typeof taskId === "string" && taskId !== "" && taskId.length <= MAX_TASK_ID_CHARS;

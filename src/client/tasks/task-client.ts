@@ -1,6 +1,6 @@
 import { optionKeys } from "../../config/parse-options.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { type JsonObject, toObject } from "../../json/json.js";
 import {
   assertRequestOptions,
   REQUEST_KEYS,
@@ -95,7 +95,7 @@ export class TaskClient {
       for (let page = 0; page < MAX_LIST_PAGES; page += 1) {
         const params = cursor === undefined ? {} : { cursor };
         const result = await send("tasks/list", params, IDEMPOTENT_CALL);
-        const { tasks: listed, nextCursor } = isPlainObject(result) ? result : {};
+        const { tasks: listed, nextCursor } = toObject(result);
         if (!Array.isArray(listed))
           throw new McpRuntimeError(
             "invalid-response",

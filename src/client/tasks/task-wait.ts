@@ -2,7 +2,7 @@ import type { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/clock.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import type { Session } from "../../session/session.js";
 import { readResponse } from "../../transports/json-rpc.js";
 import {
@@ -354,7 +354,7 @@ export async function getTask(
   details: InternalRequestOptions = toTaskDetails(taskId),
 ): Promise<JsonObject> {
   const result = await send("tasks/get", { taskId }, details).catch(toUnknownTaskError);
-  const task = isPlainObject(result) ? result : {};
+  const task = toObject(result);
   // The state of another task would be taken for the result of this one.
   if (task["taskId"] === taskId) return task;
   throw new McpRuntimeError("invalid-response", "The response to tasks/get is about another task.");
@@ -372,6 +372,6 @@ function toUnknownTaskError(error: unknown): never {
 }
 
 function toCallResult(result: unknown): JsonObject {
-  const { resultType: _, ...rest } = isPlainObject(result) ? result : {};
+  const { resultType: _, ...rest } = toObject(result);
   return rest;
 }

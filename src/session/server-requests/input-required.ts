@@ -1,7 +1,7 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { excerpt } from "../../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import { HandlerError } from "./server-request-handler.js";
 import { MAX_ACTIVE, type ServerRequests } from "./server-requests.js";
 
@@ -76,11 +76,7 @@ async function answerInputRequest(
     throw invalidInputError(server, "an input request is not a valid request");
   const { method } = request;
   try {
-    return await serverRequests.runHandler(
-      method,
-      isPlainObject(request["params"]) ? request["params"] : {},
-      cancellation,
-    );
+    return await serverRequests.runHandler(method, toObject(request["params"]), cancellation);
   } catch (error) {
     const isDenied = error instanceof McpRuntimeError && error.kind === "denied";
     if (cancellation.isCancelled || isDenied) throw error;

@@ -9,7 +9,7 @@ import {
   WrappedError,
 } from "./aws-http-handler.js";
 import { toText } from "../http/body-readers.js";
-import { isPlainObject } from "../../json/json.js";
+import { toObject, tryParseJson } from "../../json/json.js";
 import { type FailureKind, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
 import { toRetryAt } from "../http/http-errors.js";
 import { type ErrorContext, invalidResponseError } from "../json-rpc.js";
@@ -167,18 +167,9 @@ function hintFor(kind: FailureKind, status: number): string {
  */
 function fromFunctionError(payload: string, context: LambdaErrorContext): McpRuntimeError {
   const { server, functionName, redactor } = context;
-  const { errorType, errorMessage } = parseErrorReport(payload);
+  const { errorType, errorMessage } = toObject(tryParseJson(payload));
   const type = typeof errorType === "string" ? ` (${redactor.excerpt(errorType)})` : "";
   const detail = typeof errorMessage === "string" ? `: ${redactor.excerpt(errorMessage)}` : ".";
   const text = `Function "${functionName}" of server "${server}" failed while running${type}${detail}`;
   return new McpRuntimeError("server-error", text, { server, outcomeUnknown: true });
-}
-
-function parseErrorReport(payload: string): { errorType?: unknown; errorMessage?: unknown } {
-  try {
-    const report: unknown = JSON.parse(payload);
-    return isPlainObject(report) ? report : {};
-  } catch {
-    return {};
-  }
 }
