@@ -3,7 +3,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool, StructuredTool } from "@langchain/core/tools";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { assertOptionalArray, option, optionsSchema, parseOptions } from "../config/parse-options.js";
-import { toArray, toObject } from "../json/json.js";
+import { isStringArray, toArray, toObject } from "../json/json.js";
 import { type CountTokens, countToolTokens } from "../tool-search/estimate-tokens.js";
 import {
   formatSearchResult,
@@ -79,10 +79,7 @@ const DISCLOSURE_SCHEMA = optionsSchema<DisclosureOptions>({
     "a number from 0 to 1",
     (value) => typeof value === "number" && value >= 0 && value <= 1,
   ),
-  always: option.opaque<readonly string[]>(
-    "an array of names",
-    (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
-  ),
+  always: option.opaque<readonly string[]>("an array of names", isStringArray),
   search: SEARCH_SCHEMA,
   maxLoaded: option.count,
   countTokens: option.function<CountTokens>(),
