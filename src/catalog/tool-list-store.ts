@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Clock } from "../async/clock.js";
-import { SHARED_IDENTITY } from "../client/resolve-identity.js";
+import { SHARED_IDENTITY } from "../session/session.js";
 import { type McpToolInfo, parseToolInfo, shareTools } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { fullHash } from "../json-schema/schema-hash.js";

@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { compareTools, createUnreachableDrift, type ServerDrift, type ToolChange } from "../catalog/drift.js";
 import { ToolListStore } from "../catalog/tool-list-store.js";
-import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { parseAgent } from "../config/parse-agent.js";
@@ -21,6 +20,7 @@ import { requireServers, selectServers, type ServerSelection } from "./servers/s
 import type { SelectedServer } from "./servers/selected-server.js";
 import { type Page, renderStatus, type Status } from "./terminal.js";
 import { escapeExcerpt, padToWidth, textWidth, wrapIndented } from "./text-format.js";
+import { SHARED_IDENTITY } from "../session/session.js";
 
 /** The saved tools of one server. */
 interface Baseline {

@@ -16,7 +16,7 @@ import { serverFingerprint } from "../config/server-fingerprint.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
 import { excerpt, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
-import type { ServerMetadata, Session } from "../session/session.js";
+import { type ServerMetadata, type Session, SHARED_IDENTITY } from "../session/session.js";
 import { type ClientMetrics, RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ListenOptions } from "../telemetry/typed-emitter.js";
 import {
@@ -35,7 +35,6 @@ import type { ClientLifecycle, ClientState, CloseOptions, SessionInfo } from "./
 import type { BreakerMetrics, CircuitBreakerHandle } from "./policies/circuit-breaker.js";
 import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt-client.js";
 import type { RequestRunner } from "./request-runner.js";
-import { SHARED_IDENTITY } from "./resolve-identity.js";
 import type { McpResourceContent } from "./resource-client.js";
 import { assertLogLevel, type LogLevel } from "./session-state.js";
 import type { ToolResult } from "./tool-result.js";

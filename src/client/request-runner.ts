@@ -10,6 +10,7 @@ import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
 import type { SessionSlot } from "../session/session-pool.js";
+import { SHARED_IDENTITY } from "../session/session.js";
 import type { Progress } from "../transports/transport.js";
 import {
   assertRequestOptions,
@@ -21,7 +22,7 @@ import type { ClientEvents } from "./client-events.js";
 import type { ClientLifecycle } from "./client-lifecycle.js";
 import { createPipeline, type PipelineDependencies } from "./pipeline.js";
 import { type Handler, RequestContext } from "./request-context.js";
-import { resolveIdentity, SHARED_IDENTITY, toCallContext } from "./resolve-identity.js";
+import { resolveIdentity, toCallContext } from "./resolve-identity.js";
 
 /** The transports that send headers only with the connection, or never. */
 const KINDS_WITHOUT_HEADERS: ReadonlySet<string> = new Set(["stdio", "websocket", "lambda"]);

@@ -5,9 +5,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { ignoreRejection, isPromiseLike } from "../json/json.js";
 import type { CallerContext } from "./call-options.js";
-
-/** The identity of all callers on a server without an `identity` option. */
-export const SHARED_IDENTITY = "";
+import { SHARED_IDENTITY } from "../session/session.js";
 
 /** The argument of the `identity`, `headers` and `auth` functions of a server definition. */
 export function toCallContext(

@@ -5,7 +5,7 @@ import { McpTool } from "../tools/mcp-tool.js";
 import { ALWAYS_THROWN, EMPTY_ARTIFACT, toToolFailure } from "../tools/tool-failure.js";
 import { filterTools, hasFilter } from "../tools/tool-filter.js";
 import { belongsTo, type McpToolset, toCallerContext } from "../toolset/mcp-toolset.js";
-import { SHARED_IDENTITY } from "../client/resolve-identity.js";
+import { SHARED_IDENTITY } from "../session/session.js";
 
 /** A changed tool for the model to see. An agent that holds the old tool object does not accept the new one. */
 type ToolDescription = Pick<McpTool, "name" | "description" | "schema">;

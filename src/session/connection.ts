@@ -12,7 +12,7 @@ import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import { type ReadyServerConfig, resolveServer } from "./resolve-server.js";
 import { SessionPool, type SessionSlot } from "./session-pool.js";
-import type { ServerNotification, Session } from "./session.js";
+import { type ServerNotification, type Session, SHARED_IDENTITY } from "./session.js";
 import type { LoadedSession, StoredSession } from "./stored-session.js";
 
 interface ConnectionEvents {
@@ -57,9 +57,6 @@ interface SlotCredentials {
   readonly identity: string;
   readonly credentials: RequestCredentials | undefined;
 }
-
-/** The identity of all callers on a server without an `identity` option. */
-const SHARED_IDENTITY = "";
 
 /** A session for a single request: not shared, not resumed, not observed. */
 const FRESH_SESSION = {

@@ -5,6 +5,9 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { MAX_TEXT_LENGTH, truncate } from "../errors/sanitize-text.js";
 import type { AnswerInputOptions, InputOutcome } from "./server-requests/input-required.js";
 
+/** The identity of all callers on a server without an `identity` option. */
+export const SHARED_IDENTITY = "";
+
 /**
  * What a server declared in its `initialize` or `server/discover` result. Not available for a session that
  * is resumed by a configured id.
