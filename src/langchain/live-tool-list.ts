@@ -24,6 +24,7 @@ export class LiveToolList {
   readonly #initialNames: ReadonlySet<string>;
   /** The names of the tools that agents had. */
   readonly #agentNames = new Set<string>();
+  #hasAgent = false;
   #isFiltered = false;
 
   /** `servers`: use only the tools of these servers; if empty, of all. */
@@ -115,6 +116,11 @@ export class LiveToolList {
     return this.#initialNames.has(name) && !this.#agentNames.has(name);
   }
 
+  /** Whether the tools of an agent are known: a process that resumes a graph has not called its model yet. */
+  get hasAgent(): boolean {
+    return this.#hasAgent;
+  }
+
   /** Whether a tool that was not found did exist. */
   wasRemoved(name: string): boolean {
     return this.#knownNames.has(name);
@@ -129,6 +135,7 @@ export class LiveToolList {
     tools: readonly Tool[],
     config: RunnableConfig,
   ): Promise<(Tool | McpTool | ToolDescription)[]> {
+    this.#hasAgent = true;
     for (const tool of tools) if (tool instanceof McpTool) this.#agentNames.add(tool.name);
     const current = await filterTools(this.current, config);
     const kept = tools.flatMap((tool): (Tool | ToolDescription)[] => {

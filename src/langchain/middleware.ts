@@ -91,8 +91,8 @@ export function mcpMiddleware<Name extends string>(
   } = assertOptions(options, MIDDLEWARE_OPTIONS, { subject });
   assertOptionalArray(servers, { subject, path: "servers" });
   const toolList = new LiveToolList(toolset, servers);
-  const approval = new AgentApproval(toolList);
   const disclosure = openDisclosure(toolList, disclosureOption, subject);
+  const approval = new AgentApproval(toolList, disclosure ?? toolList);
   const middleware = createMiddleware({
     name,
     stateSchema: disclosure === undefined ? decisionsSchema : disclosureSchema,
@@ -151,8 +151,11 @@ function saveLoadedTools(state: object): { [LOADED_TOOLS_KEY]: string[] } | unde
  */
 class AgentApproval {
   readonly #approvals: PendingApprovals;
+  readonly #isRefused: (name: string) => boolean;
 
-  constructor(toolList: LiveToolList) {
+  constructor(toolList: LiveToolList, agentTools: Pick<LiveToolList, "isLeftOut">) {
+    // A tool that the agent was created without does not run, so approval is not requested for it.
+    this.#isRefused = (name) => toolList.hasAgent && agentTools.isLeftOut(name);
     this.#approvals = new PendingApprovals("middleware", (name, config) => toolList.find(name, config));
   }
 
@@ -160,7 +163,7 @@ class AgentApproval {
     const location = getCallLocation(state);
     const { messageId, config } = location;
     const { unanswered, duplicateIds } = findPendingCalls(state);
-    const calls = unanswered.filter(({ id }) => !duplicateIds.has(id));
+    const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !this.#isRefused(name));
     const pending = await this.#approvals.prepare(calls, location);
     const decisions = await this.#approvals.requestDecisions(pending, config);
     if (decisions.size === 0) return undefined;

@@ -1,5 +1,5 @@
 import { MemorySaver } from "@langchain/langgraph";
-import { createAgent, createMiddleware } from "langchain";
+import { createAgent, createMiddleware, type HITLRequest } from "langchain";
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
@@ -37,29 +37,55 @@ describe("tools that an agent was created without", () => {
       expect(server.executions).toEqual([]);
     },
   );
+
+  it.each(["all", "search"] as const)(
+    "are refused before approval is requested (disclosure %s)",
+    async (disclosure) => {
+      await using fixture = await startToolset({ tools, rules: { "*": { requireApproval: true } } });
+      const { mcp, server } = fixture;
+      const { model } = createRecordingModel(
+        { name: "srv__wipe", args: {} },
+        { name: "srv__read", args: {} },
+      );
+      const selected = mcp.tools.filter(({ name }) => name === "srv__read");
+      const middleware = [mcpMiddleware(mcp, { disclosure })];
+      const checkpointer = new MemorySaver();
+      const agent = createAgent({ model, tools: selected, middleware, checkpointer }) as unknown as Agent;
+      const paused = await agent.invoke(userInput, threadConfig("1"));
+      const requests = paused.__interrupt__?.map(({ value }) => value as HITLRequest);
+      expect(requests?.map(({ actionRequests }) => actionRequests.map(({ name }) => name))).toEqual([
+        ["srv__read"],
+      ]);
+      const [wiped, ran] = getToolMessages(
+        await agent.invoke(resumeWith({ type: "approve" }), threadConfig("1")),
+      );
+      expect([wiped?.text, ran?.text]).toEqual([expect.stringContaining("srv__wipe"), "read ran"]);
+      expect(server.executions.map(({ tool }) => tool)).toEqual(["read"]);
+    },
+  );
 });
 
 describe("a run that is resumed by an agent that has not called its model yet", () => {
   const rules = { wipe: { requireApproval: true } };
 
   it.each([
-    ["does not call a tool that the agent was created without", ["srv__read"], 0],
-    ["calls a tool that an agent without tools has found", [], 1],
-  ] as const)("%s", async (_, selected, executions) => {
+    ["does not call a tool that the agent was created without", ["srv__read", "srv__wipe"], ["srv__read"], 0],
+    ["calls a tool that an agent without tools has found", [], [], 1],
+  ] as const)("%s", async (_, selected, selectedLater, executions) => {
     await using fixture = await startToolset({ tools, rules });
     const { mcp, server } = fixture;
     const checkpointer = new MemorySaver();
     const { model } = createRecordingModel({ name: "srv__wipe", args: {} });
-    const createTestAgent = () =>
+    const createTestAgent = (names: readonly string[]) =>
       createAgent({
         model,
-        tools: mcp.tools.filter(({ name }) => (selected as readonly string[]).includes(name)),
+        tools: mcp.tools.filter(({ name }) => names.includes(name)),
         middleware: [mcpMiddleware(mcp, { disclosure: "search" })],
         checkpointer,
       }) as unknown as Agent;
-    const paused = await createTestAgent().invoke(userInput, threadConfig("1"));
+    const paused = await createTestAgent(selected).invoke(userInput, threadConfig("1"));
     expect(paused.__interrupt__).toHaveLength(1);
-    await createTestAgent().invoke(resumeWith({ type: "approve" }), threadConfig("1"));
+    await createTestAgent(selectedLater).invoke(resumeWith({ type: "approve" }), threadConfig("1"));
     expect(server.executions).toHaveLength(executions);
   });
 });
