@@ -101,11 +101,12 @@ const COMMAND_TABLE = {
     ],
   },
   describe: {
-    usage: "<server> <tool>",
-    summary: "show everything about a tool",
+    usage: "<server> <tool or skill>",
+    summary: "show everything about a tool or a skill",
     options: [],
     examples: [
       ["describe weather forecast", "description, schema of the server, schema for models, tokens"],
+      ["describe docs refunds", "a skill: description, frontmatter, files"],
       ["describe forecast --url http://localhost:3000/mcp", "a tool of a server by URL"],
     ],
   },

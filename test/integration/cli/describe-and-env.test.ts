@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
+import { startSkillServer } from "../../fixtures/skill-server.js";
 import { cli, createFakeTerminal, createProject, runOn } from "../../fixtures/fake-terminal.js";
 
 const CANARY = "canary7f3a91secret";
@@ -49,6 +50,17 @@ describe("describe", () => {
     properties: { days: { oneOf: [{ type: "integer", minimum: 1 }, { type: "null" }] } },
   };
   const FORECAST = { name: "forecast", description, inputSchema, run: () => "rain" };
+
+  it.each(["pdf-processing", "skill://pdf-processing/SKILL.md"])("prints the skill %s", async (name) => {
+    await using server = await startSkillServer("SDK 2, 2026-07-28");
+    using folder = createProject({ acme: { url: server.url } });
+    const { code, stdout } = await cli(folder, "describe", "acme", name);
+    expect(code).toBe(0);
+    expect(stdout).toContain("skill pdf-processing\nskill://pdf-processing/SKILL.md\nFill PDF forms.\n");
+    expect(stdout).toMatch(/Files\n(.* bytes\n){3}/);
+    const { stdout: json } = await cli(folder, "describe", "acme", name, "--json");
+    expect(JSON.parse(json)).toMatchObject({ server: "acme", skills: [{ name: "pdf-processing" }] });
+  });
 
   it("prints the whole description, both schemas and the tokens", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
