@@ -1,5 +1,5 @@
 // A fleet of worker processes and many servers on one Redis, and a simulation of larger ones.
-// Usage: node bench/fleet/run.mjs [--workers 2,4,8,16] [--servers 10] [--out <folder>]
+// Usage: node bench/fleet/run.mjs [--workers 2,4,8,16] [--servers 10] [--many 500] [--manyWorkers 2] [--out <folder>]
 import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,14 +12,15 @@ import { parseArgs } from "node:util";
 import { Redis } from "ioredis";
 import { describeMachine, getLoad } from "../report/describe-machine.mjs";
 import { median } from "../measure/statistics.mjs";
-import { simulate } from "./simulate.mjs";
+import { simulate, simulateStart } from "./simulate.mjs";
 
 const { values: flags } = parseArgs({
   options: {
     workers: { type: "string", default: "2,4,8,16" },
     servers: { type: "string", default: "10" },
     many: { type: "string", default: "500" },
-    windowMs: { type: "string", default: "12000" },
+    manyWorkers: { type: "string", default: "2" },
+    windowMs: { type: "string", default: "20000" },
     out: { type: "string", default: fileURLToPath(new URL("../results", import.meta.url)) },
   },
 });
@@ -57,7 +58,12 @@ class Fleet {
     const options = { urls, redis: this.redisUrl, staleAfterMs: STALE_AFTER_MS };
     this.workers = Array.from({ length: workers }, () => startChild("worker.mjs", options));
     this.#closers.push(() => Promise.all(this.workers.map(stop)));
-    this.starts = await Promise.all(this.workers.map(nextMessage));
+    await Promise.all(this.workers.map(nextMessage));
+    await this.redis.config("resetstat");
+    const started = Promise.all(this.workers.map(nextMessage));
+    for (const worker of this.workers) worker.send({ start: true });
+    this.starts = await started;
+    this.startStats = await commandStats(this.redis);
   }
 
   async #openRedis() {
@@ -174,6 +180,13 @@ async function commandStats(redis) {
   return Object.fromEntries(stats);
 }
 
+/** The commands that stores have sent. Redis also counts those that a script runs: two for each script of a lease. */
+function countStoreCommands(stats) {
+  const names = ["getrange", "set", "del", "eval", "scan", "publish"];
+  const total = sum(names.map((name) => stats[name]?.calls ?? 0));
+  return total - 2 * (stats.eval?.calls ?? 0);
+}
+
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 async function measureRedisMs(redis) {
@@ -216,10 +229,11 @@ async function measureFleet(workers, servers, windowMs) {
       servers,
       startMs: median(fleet.starts.map(({ startMs }) => startMs)),
       startListsPerServer: startLists / servers,
+      startCommandsPerServer: countStoreCommands(fleet.startStats) / servers,
       listsPerChange: listsOfChanges / CHANGES,
       changeMs: { median: median(spread), max: Math.max(...spread) },
       listsPerServerAndMinute: lists / servers / minutes,
-      commandsPerSecond: sum(commands.map(({ calls }) => calls)) / (minutes * 60),
+      commandsPerSecond: countStoreCommands(stats) / (minutes * 60),
       redisCpuShare: sum(commands.map(({ usec }) => usec)) / (minutes * 60e6),
       usecPerCommand: Object.fromEntries(
         Object.entries(stats).map(([name, { calls, usec }]) => [name, usec / calls]),
@@ -261,11 +275,18 @@ function compare(measured, costs) {
     servers: measured.servers,
     windowMs: 300_000,
   });
-  const errorOf = (name) => simulated[name] / measured[name] - 1;
+  const start = simulateStart({ ...costs, workers: measured.workers, startMs: measured.startMs });
+  const errorOf = (name, from = simulated) => from[name] / measured[name] - 1;
   return {
     workers: measured.workers,
     simulated,
-    errors: { lists: errorOf("listsPerServerAndMinute"), commands: errorOf("commandsPerSecond") },
+    start,
+    errors: {
+      lists: errorOf("listsPerServerAndMinute"),
+      commands: errorOf("commandsPerSecond"),
+      startLists: errorOf("startListsPerServer", start),
+      startCommands: errorOf("startCommandsPerServer", start),
+    },
   };
 }
 
@@ -281,16 +302,17 @@ function toMarkdown({ machine, fleets, outage, validation, plans }) {
       "workers",
       "servers",
       "start ms",
-      "lists at start",
+      "lists per server at start",
+      "commands per server at start",
       "lists per change",
       "change to tool ms (max)",
       "lists per server and minute",
       "store commands/s",
       "Redis CPU",
       "worker CPU",
-      "simulation error: lists, commands",
+      "simulation error: lists, commands; at start: lists, commands",
     ]),
-    row(Array.from({ length: 11 }, () => "---")),
+    row(Array.from({ length: 12 }, () => "---")),
     ...fleets.map((fleet) => {
       const found = errors.get(fleet.workers);
       return row([
@@ -298,6 +320,7 @@ function toMarkdown({ machine, fleets, outage, validation, plans }) {
         fleet.servers,
         fleet.startMs.toFixed(0),
         fleet.startListsPerServer.toFixed(2),
+        fleet.startCommandsPerServer.toFixed(1),
         fleet.listsPerChange.toFixed(2),
         `${fleet.changeMs.median.toFixed(0)} (${fleet.changeMs.max.toFixed(0)})`,
         fleet.listsPerServerAndMinute.toFixed(2),
@@ -306,7 +329,7 @@ function toMarkdown({ machine, fleets, outage, validation, plans }) {
         percent(fleet.workerCpuShare),
         found === undefined || fleet.servers !== Number(flags.servers)
           ? ""
-          : `${percent(found.lists)}, ${percent(found.commands)}`,
+          : `${percent(found.lists)}, ${percent(found.commands)}; ${percent(found.startLists)}, ${percent(found.startCommands)}`,
       ]);
     }),
     "",
@@ -345,8 +368,8 @@ for (const workers of flags.workers.split(",").map(Number)) {
   fleets.push(await measureFleet(workers, Number(flags.servers), Number(flags.windowMs)));
 }
 if (Number(flags.many) > 0) {
-  process.stderr.write(`2 workers, ${flags.many} servers\n`);
-  fleets.push(await measureFleet(2, Number(flags.many), Number(flags.windowMs)));
+  process.stderr.write(`${flags.manyWorkers} workers, ${flags.many} servers\n`);
+  fleets.push(await measureFleet(Number(flags.manyWorkers), Number(flags.many), Number(flags.windowMs)));
 }
 process.stderr.write("without Redis\n");
 const outage = await measureOutage();

@@ -131,3 +131,29 @@ export function simulate(options) {
     messagesPerSecond: (total.messages * scale) / seconds,
   };
 }
+
+/** How often a worker that waits for the list of another one tries to take the turn itself. */
+const TURN_POLL_MS = 500;
+
+/**
+ * Simulates workers that start in the same moment without a stored list, and need `startMs` for all that they do. The one
+ * that gets the lease lists the server; the others wait for its list. Servers do not affect each other: one is simulated.
+ *
+ * @param {{ workers: number, startMs: number, listMs: number, redisMs: number, seed?: number }} options
+ * @returns requests for lists and commands of the store per server
+ */
+export function simulateStart({ workers, startMs, listMs, redisMs, seed = 1 }) {
+  const random = createRandom(seed);
+  // Busy workers get to a server at any time of their start.
+  const arrivals = Array.from({ length: workers }, () => random() * startMs).toSorted((a, b) => a - b);
+  const [first] = arrivals;
+  // It reads the store, takes the lease, reads again, and lists; then it writes and publishes the list, and ends its turn.
+  const listedAt = first + 3 * redisMs + listMs + redisMs;
+  let commands = 6;
+  for (const arrival of arrivals.slice(1)) {
+    if (arrival >= listedAt) commands += 1;
+    // Reads the store, asks for the lease, and reads the list when it was published; again after each interval.
+    else commands += 3 + 2 * Math.floor((listedAt - arrival) / TURN_POLL_MS);
+  }
+  return { startListsPerServer: 1, startCommandsPerServer: commands };
+}

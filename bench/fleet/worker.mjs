@@ -1,5 +1,6 @@
 // One worker of a fleet: a toolset with a Redis store, controlled by messages of its parent.
 // Usage: worker.mjs '{"urls":[…],"redis":"redis://…","staleAfterMs":10000}'
+import { once } from "node:events";
 import { createMcpTools } from "../../dist/index.js";
 import { redisStore } from "../../dist/stores/index.js";
 
@@ -10,6 +11,9 @@ const logger = { debug() {}, info() {}, warn: () => (warnings += 1), error() {} 
 const timeouts = { connectMs: 120_000, requestMs: 120_000 };
 const store = redisStore(redis, { logger, timeoutMs: 30_000 });
 const servers = Object.fromEntries(urls.map((url, index) => [`s${index}`, { url, timeouts }]));
+// All workers start in the same moment, when all have loaded their modules.
+process.send({ isLoaded: true });
+await once(process, "message");
 const startedAt = performance.now();
 const toolset = await createMcpTools(servers, { cache: { store, staleAfterMs }, logger });
 process.send({ startMs: performance.now() - startedAt });
