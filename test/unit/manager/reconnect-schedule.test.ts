@@ -165,7 +165,8 @@ describe("a server that could not be connected", () => {
   it("does not keep the process alive", async () => {
     const program = `
       import { createMcpTools } from "langchain-mcp-runtime";
-      const mcp = await createMcpTools({ down: { url: "http://127.0.0.1:1/mcp", optional: true, retry: false } });
+      const down = { url: "http://127.0.0.1:1/mcp", optional: true, retry: false };
+      const mcp = await createMcpTools({ down }, { startupWaitMs: 60_000 });
       console.log(mcp.servers.failed.join());`;
     const run = promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
       timeout: 20_000,
