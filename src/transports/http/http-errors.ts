@@ -102,7 +102,8 @@ function hintFor({ status, headers, body }: FailedResponse, context: HttpErrorCo
     const target = getRedirectTarget(headers, context.origin);
     if (target === undefined || target.origin === context.origin) return "This redirect is not followed.";
     // Other schemes have no origin, and no server behind them.
-    if (!/^https?:$/.test(target.protocol)) return "Redirects to another scheme than HTTP are not followed.";
+    if (!/^(?:https?|wss?):$/.test(target.protocol))
+      return "Redirects to another scheme than HTTP are not followed.";
     const quoted = context.redactor.excerpt(target.origin);
     return `Redirects to another origin are not followed; if ${quoted} is correct, use it as the url of the server.`;
   }
