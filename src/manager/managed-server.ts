@@ -333,8 +333,9 @@ export class ManagedServer implements ToolCaller {
       const failure = toConnectError(error, attempts, this.#clock.now() - startedAt);
       if (epoch === this.#epoch) {
         this.#connecting = undefined;
-        this.#setState("failed", failure);
+        // Before the event is emitted: a start that fails because of it cancels the retry.
         this.#retryAfter(failure);
+        this.#setState("failed", failure);
       }
       throw failure;
     }
@@ -368,6 +369,11 @@ export class ManagedServer implements ToolCaller {
   /** Tries again in the background, without a call. Nothing changes an invalid definition. */
   #retryAfter(error: McpRuntimeError): void {
     if (!this.isLazy && error.kind !== "invalid-config") this.#reconnectSchedule.continueAfter(error);
+  }
+
+  /** Does not try again until something connects the server. */
+  cancelRetry(): void {
+    this.#reconnectSchedule.stop();
   }
 
   /** One attempt in the background: after a failure, it connects once the server accepts the credentials there are. */

@@ -107,8 +107,12 @@ class ServerStart {
     if (this.#isServerReady(server)) pending.delete(server);
     else pending.add(server);
     const failure = this.#getFatalError(server);
-    if (failure === undefined) this.#failures.delete(server);
-    else this.#failures.set(server, failure);
+    if (failure === undefined) {
+      this.#failures.delete(server);
+      return;
+    }
+    this.#failures.set(server, failure);
+    server.cancelRetry();
   }
 
   /** Throws if the start has failed. `check` is called when a wait is over. */

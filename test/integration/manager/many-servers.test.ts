@@ -188,6 +188,16 @@ describe("a start with a server that hangs in its handshake", () => {
     expect(fixture.hanging.received("initialize")).toHaveLength(1);
   });
 
+  it("is not tried again while the failed start waits for other servers", async () => {
+    await using fixture = await createHangingFixture();
+    const { url } = fixture.hanging;
+    const failure = await rejection(
+      createMcpTools({ first: { url, timeouts: { connectMs: 100 } }, last: { url } }),
+    );
+    expect(failure).toMatchObject({ kind: "timeout", server: "first" });
+    expect(fixture.hanging.received("initialize")).toHaveLength(2);
+  });
+
   it("of which the address cannot be resolved fails after one attempt", async () => {
     let resolutions = 0;
     const resolve = () => {
