@@ -96,11 +96,20 @@ const URL_RESULT = z.object({
   content: z.undefined({ error: "not allowed for a URL elicitation" }).optional(),
 });
 
+/** A person answers the request, and in a graph it is saved in the checkpoint. */
+const MAX_REQUEST_LENGTH = 262_144;
+
+function parseElicitationRequest<T>(schema: z.ZodType<T>, params: JsonObject): T {
+  if (JSON.stringify(params).length > MAX_REQUEST_LENGTH)
+    throw new HandlerError("invalidParams", `Invalid params: more than ${MAX_REQUEST_LENGTH} characters.`);
+  return parseRequest(schema, params);
+}
+
 /** Parses an elicitation request and removes hidden characters from what a person sees. */
 export function parseElicitation(params: JsonObject): FormElicitation | UrlElicitation {
   return params["mode"] === "url"
-    ? { mode: "url", ...parseRequest(URL_REQUEST, params) }
-    : { mode: "form", ...parseRequest(FORM_REQUEST, params) };
+    ? { mode: "url", ...parseElicitationRequest(URL_REQUEST, params) }
+    : { mode: "form", ...parseElicitationRequest(FORM_REQUEST, params) };
 }
 
 /** Handles `elicitation/create` in the modes that have a handler. */
@@ -117,7 +126,7 @@ export function createElicitationHandler({
 }
 
 function createFormHandler(params: JsonObject, elicit: FormHandler): ReturnType<ServerRequestHandler> {
-  const { message: text, requestedSchema } = parseRequest(FORM_REQUEST, params);
+  const { message: text, requestedSchema } = parseElicitationRequest(FORM_REQUEST, params);
   return async (context) => {
     const handlerResult = await elicit({ mode: "form", message: text, requestedSchema }, context);
     const result = parseHandlerResult(FORM_RESULT, "onElicitationRequest", handlerResult);
@@ -129,7 +138,7 @@ function createFormHandler(params: JsonObject, elicit: FormHandler): ReturnType<
 }
 
 function createUrlHandler(params: JsonObject, elicit: UrlHandler): ReturnType<ServerRequestHandler> {
-  const request = parseRequest(URL_REQUEST, params);
+  const request = parseElicitationRequest(URL_REQUEST, params);
   return async (context) => {
     const { action } = parseHandlerResult(
       URL_RESULT,

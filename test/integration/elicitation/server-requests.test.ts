@@ -235,7 +235,7 @@ describe("a form", () => {
     expect(warnings.join("\n")).not.toContain("secret");
   });
 
-  it("that is nested, or a URL that is not a web page, never reaches the handler", async () => {
+  it("that is nested or too large, or a URL that is not a web page, never reaches the handler", async () => {
     await using server = await startSdkServer(createElicitingServer);
     let handled = 0;
     await using client = createTestClient(server, {
@@ -245,6 +245,10 @@ describe("a form", () => {
     const create = { method: "elicitation/create", message: "?" };
     expect(await callTool(client, "request", { ...create, requestedSchema: nested })).toMatch(
       /-32602: .*requestedSchema\.properties\.a\.type:/,
+    );
+    const flat = { type: "object", properties: { a: { type: "string", title: "x".repeat(300_000) } } };
+    expect(await callTool(client, "request", { ...create, requestedSchema: flat })).toMatch(
+      /-32602: .*more than 262144 characters/,
     );
     const page = { ...create, mode: "url", elicitationId: "1", url: "javascript:alert(1)" };
     expect(await callTool(client, "request", page)).toContain("-32602");
