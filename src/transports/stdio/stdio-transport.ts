@@ -36,7 +36,7 @@ import {
 } from "./stdio-errors.js";
 import type { ServerConfig } from "../../config/server-config.js";
 
-export interface StdioTransportOptions {
+interface StdioTransportOptions {
   readonly server: string;
   readonly address: StdioAddress;
   readonly maxBytes: number;
@@ -66,7 +66,7 @@ const MAX_SKIPPED_BYTES = 1024 ** 3;
  * One session with a server that runs as a child process: one message per line, requests on its stdin,
  * responses on its stdout in any order.
  */
-export class StdioTransport implements Transport {
+class StdioTransport implements Transport {
   onmessage: Transport["onmessage"];
   oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
