@@ -53,22 +53,18 @@ export function describeTlsError(code: string): string | undefined {
   return TLS_ERRORS[code];
 }
 
-/** What undici reports about a response that it cannot parse, by code. */
-const MALFORMED_RESPONSES: Readonly<Record<string, string>> = {
-  UND_ERR_HEADERS_OVERFLOW:
-    "sent response headers that are larger than Node accepts (16 KiB unless --max-http-header-size is set)",
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH:
-    "sent a response of another length than its content-length header says",
-  ERR_ASSERTION: "sent a response with an invalid status",
-};
-
 /**
  * Describes a response that is not valid HTTP, `undefined` for other errors. Completes a sentence that starts with the
  * server's name.
  */
 export function describeMalformedResponse(error: Error): string | undefined {
-  if (error.name === "HTTPParserError") return `sent an invalid response: ${error.message}`;
-  return MALFORMED_RESPONSES[String(Reflect.get(error, "code"))];
+  if (Reflect.get(error, "code") === "UND_ERR_HEADERS_OVERFLOW")
+    return "sent response headers that are larger than Node accepts (16 KiB unless --max-http-header-size is set)";
+  // A connection that breaks during a response is reported as invalid, too. That error has no code.
+  const isCut = error.message.includes("Invalid EOF state");
+  return error.name === "HTTPParserError" && !isCut
+    ? `sent an invalid response: ${error.message}`
+    : undefined;
 }
 
 /** Returns the cause of a "fetch failed" error, or the first of several causes. */

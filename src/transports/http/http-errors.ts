@@ -58,7 +58,8 @@ export function fromConnectionError(
   if (error instanceof McpRuntimeError) return error;
   const { server, origin, redactor } = context;
   const cause = redactor.redactCause(error);
-  const malformed = describeMalformedResponse(error);
+  // Requests that wait for a connection fail with the error of the one before them.
+  const malformed = wasSent ? describeMalformedResponse(error) : undefined;
   if (malformed !== undefined) {
     const text = `Server "${server}" at ${origin} ${redactor.excerpt(malformed)}. It may have run the request.`;
     return new McpRuntimeError("invalid-response", text, { server, cause, outcomeUnknown: true });
