@@ -107,6 +107,8 @@ export class ManagedServer implements ToolCaller {
   readonly #events: TypedEmitter<ServerManagerEvents>;
   readonly #clock: Clock;
   readonly #reconnectSchedule: ReconnectSchedule;
+  /** Whether an attempt in the background is running. */
+  #isRetrying = false;
   /** Incremented on disconnect: an attempt that started in an earlier epoch must not change the state. */
   #epoch = 0;
   #state: ServerState = "idle";
@@ -158,7 +160,10 @@ export class ManagedServer implements ToolCaller {
       settings: settings.reconnection,
       isRemote: !LOCAL_TRANSPORTS.has(config.address.kind),
       reconnect: () => this.#reconnect(),
-      onExhausted: (error) => this.#setState("failed", toRuntimeError(error)),
+      onExhausted: (error) => {
+        // A server whose tools could not be listed may be in use.
+        if (this.#state !== "connected") this.#setState("failed", toRuntimeError(error));
+      },
     });
     if (settings.live && this.listsTools)
       this.client.followTools((identity) => identity === this.#getSharedIdentity());
@@ -172,10 +177,10 @@ export class ManagedServer implements ToolCaller {
     });
   }
 
-  /** The connection state, including a connection that a call is opening. */
+  /** The connection state, including a connection that a call is opening. A failed server that is tried again has failed. */
   get state(): ServerState {
     const isConnecting = this.client.state === "connecting" && AUTO_CONNECT_STATES.has(this.#state);
-    return isConnecting ? "connecting" : this.#state;
+    return isConnecting && !this.#isRetrying ? "connecting" : this.#state;
   }
 
   /** Whether the last attempt failed, even if a session is being opened again by a call. */
@@ -361,14 +366,21 @@ export class ManagedServer implements ToolCaller {
       (tools) => this.#updateTools(tools),
       // The client and the catalog have already reported the failure.
       (error: unknown) => {
-        if (epoch === this.#epoch && this.#latestTools === undefined) this.#retryAfter(toRuntimeError(error));
+        const mustRetry = this.#state === "connected" && this.#latestTools === undefined;
+        if (epoch === this.#epoch && mustRetry) this.#retryAfter(toRuntimeError(error));
       },
     );
   }
 
-  /** Tries again in the background, without a call. Nothing changes an invalid definition. */
+  /** Tries again in the background, without a call. Nothing changes an invalid definition, or that there is no caller. */
   #retryAfter(error: McpRuntimeError): void {
-    if (!this.isLazy && error.kind !== "invalid-config") this.#reconnectSchedule.continueAfter(error);
+    if (this.isLazy || error.kind === "invalid-config" || this.#getSharedIdentity() === undefined) return;
+    this.#reconnectSchedule.continueAfter(error);
+  }
+
+  /** Tries a server that has failed again, in the background. */
+  retry(): void {
+    if (this.hasFailed && this.#error !== undefined) this.#retryAfter(this.#error);
   }
 
   /** Does not try again until something connects the server. */
@@ -380,6 +392,7 @@ export class ManagedServer implements ToolCaller {
   async #reconnect(): Promise<void> {
     if (this.#state === "reconnecting") return this.client.ensureSession();
     const epoch = this.#epoch;
+    this.#isRetrying = true;
     try {
       await this.client.tryToConnect({ listsTools: this.listsTools });
     } catch (error) {
@@ -387,6 +400,8 @@ export class ManagedServer implements ToolCaller {
       const isOther = this.hasFailed && failure.kind !== this.#error?.kind;
       if (epoch === this.#epoch && isOther) this.#setState("failed", failure);
       throw failure;
+    } finally {
+      this.#isRetrying = false;
     }
     if (epoch !== this.#epoch) return;
     if (this.#state !== "connected") await this.connect();

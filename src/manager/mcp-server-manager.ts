@@ -154,13 +154,18 @@ export class McpServerManager implements AsyncDisposable {
     if (typeof target === "string") {
       const { signal } = assertWaitOptions("reconnect", options);
       const server = this.serverSet.get(target);
-      return this.#connect(signal, () => reset(server).then(() => true), server);
+      try {
+        return await this.#connect(signal, () => reset(server).then(() => true), server);
+      } finally {
+        // Does nothing unless it has failed.
+        server.retry();
+      }
     }
     const { failedOnly = true, signal } = assertWaitOptions("reconnect", target, RECONNECT_OPTIONS);
     return this.#connect(signal, async (server) => {
       const { state } = server;
       const isOpen = state === "connected" || state === "reconnecting";
-      // An attempt in the background may be running, which is "connecting".
+      // A call may be opening a session, which is "connecting".
       const mustReconnect = server.hasFailed || (isOpen && !failedOnly);
       if (isOpen && mustReconnect) await reset(server);
       return mustReconnect;

@@ -20,7 +20,7 @@ export class ReconnectSchedule {
   #lostAt: readonly number[] = [];
   #attempt = 0;
   #cancelTimer: (() => void) | undefined;
-  /** Incremented by `stop`: an attempt of an earlier run has no effect when it ends. */
+  /** Incremented by `pause`: an attempt of an earlier run has no effect when it ends. */
   #runId = 0;
 
   constructor(options: ReconnectScheduleOptions) {
@@ -48,8 +48,9 @@ export class ReconnectSchedule {
    */
   continueAfter(error: McpRuntimeError): void {
     const { settings, isRemote } = this.#options;
+    if (settings === undefined || !isRemote) return;
     this.pause();
-    if (settings !== undefined && isRemote) this.#scheduleAttempt(settings, error);
+    this.#scheduleAttempt(settings, error);
   }
 
   /** Cancels the next attempt. */
@@ -83,7 +84,7 @@ export class ReconnectSchedule {
       this.#cancelTimer = undefined;
       reconnect().catch(onFailed);
     };
-    this.#cancelTimer = clock.after(delayMs, attempt, { unref: !isLoss });
+    this.#cancelTimer = clock.after(Math.max(delayMs, getRetryAfterMs(failure)), attempt, { unref: !isLoss });
     return true;
   }
 }
@@ -95,6 +96,14 @@ function selectDelays({ delaysMs }: ReconnectionSettings, error: unknown): reado
   if (!(error instanceof McpRuntimeError) || error.kind !== "unauthorized") return delaysMs;
   const long = delaysMs.filter((ms) => ms >= MIN_UNAUTHORIZED_DELAY_MS);
   return long.length > 0 ? long : delaysMs.slice(-1);
+}
+
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** How long the server has asked to wait. */
+function getRetryAfterMs(error: unknown): number {
+  if (!(error instanceof McpRuntimeError) || error.retryAt === undefined) return 0;
+  return Math.min(error.retryAt.getTime() - Date.now(), MAX_RETRY_AFTER_MS);
 }
 
 /** A program that exits right after its start four times will most likely exit again. */

@@ -165,6 +165,8 @@ class ConnectAttempt {
       previous === undefined || previous.state === "connected" || this.outcome === "skipped";
     if (isUnchanged || this.operation.isSuperseded) return;
     await this.server.disconnect(this.server.hasFailed ? this.server.getRestorableState() : previous);
+    // It was tried in the background before.
+    if (previous.state === "failed") this.server.retry();
   }
 }
 

@@ -171,21 +171,28 @@ export class Connection {
       return;
     }
     const slot = { identity, credentials: credentials.withoutLogin() };
+    const { requestMs } = this.config.timeouts;
     await this.withFreshSession(slot, cancellation, async (session) => {
-      if (!listsTools) return;
-      await session.request({ method: "tools/list", params: {}, cancellation }).catch((error: unknown) => {
-        if (error instanceof McpRuntimeError && error.kind === "unauthorized") throw error;
-      });
+      if (listsTools) await this.#request(session, { method: "tools/list", cancellation, ms: requestMs });
     });
   }
 
   #ping(session: Session, cancellation: CancelScope): Promise<unknown> {
+    return this.#request(session, { method: "ping", cancellation, ms: this.config.timeouts.connectMs });
+  }
+
+  /** Sends a request within a time limit. */
+  #request(
+    session: Session,
+    { method, cancellation, ms }: { method: string; cancellation: CancelScope; ms: number },
+  ): Promise<unknown> {
     const { server, clock } = this.#options;
-    const ms = this.config.timeouts.connectMs;
     const createError = () =>
-      new McpRuntimeError("timeout", `Server "${server}" did not answer a ping within ${ms} ms.`, { server });
+      new McpRuntimeError("timeout", `Server "${server}" did not answer ${method} within ${ms} ms.`, {
+        server,
+      });
     return withDeadline({ ms, clock, cancellation, createError }, (limited) =>
-      session.request({ method: "ping", params: {}, cancellation: limited }),
+      session.request({ method, params: {}, cancellation: limited }),
     );
   }
 

@@ -7,7 +7,7 @@ import {
   type ServerDefinition,
 } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { eventually, NO_RETRY, type UrlDefinition } from "../../fixtures/clients.js";
+import { eventually, NO_RETRY, rejection, type UrlDefinition } from "../../fixtures/clients.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -76,6 +76,51 @@ describe("an optional server that fails at the start", () => {
     const tools = nextTools(mcp);
     repair();
     expect(await tools).toEqual(["srv__echo"]);
+  });
+
+  it("because tools/list is not answered is tried again, within requestMs each time", async () => {
+    await using server = await startMcpTestServer();
+    const repair = server.addFault({ type: "hang" }, { method: "tools/list" });
+    await using mcp = await createOptional(server.url, {
+      identity: () => "bot",
+      headers: () => ({ "x-key": "k-1234567" }),
+      timeouts: { requestMs: 50 },
+    });
+    await eventually(() => server.received("tools/list").length > 3);
+    const tools = nextTools(mcp);
+    repair();
+    expect(await tools).toEqual(["srv__echo"]);
+  });
+
+  it("is added when it is back, also after a reconnect() that failed", async () => {
+    const stopped = await startMcpTestServer();
+    await stopped.close();
+    await using mcp = await createOptional(stopped.url);
+    expect(await rejection(mcp.servers.reconnect("srv"))).toMatchObject({ kind: "not-sent" });
+    const tools = nextTools(mcp);
+    await using _ = await startMcpTestServer({ port: Number(new URL(stopped.url).port) });
+    expect(await tools).toEqual(["srv__echo"]);
+  });
+
+  it("because it has no user yet stays connected once it has one", async () => {
+    await using server = await startMcpTestServer();
+    let identified = 0;
+    await using mcp = await createOptional(
+      server.url,
+      {
+        identity: ({ configurable }) => {
+          identified += 1;
+          return configurable["user"] as string;
+        },
+        headers: () => ({ "x-key": "k-1234567" }),
+      },
+      { reconnection: { ...QUICK, maxAttempts: 2 } },
+    );
+    expect(await mcp.toolsFor({ configurable: { user: "ann" } })).toHaveLength(1);
+    const before = identified;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(identified).toBe(before);
+    expect(mcp.status()["srv"]?.state).toBe("connected");
   });
 
   it("is not connected again without reconnection, and not after it was disconnected", async () => {

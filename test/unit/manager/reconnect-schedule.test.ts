@@ -67,6 +67,14 @@ describe("a lost connection", () => {
     expect(fixture.clock.pending).toBe(0);
   });
 
+  it("of a local program is retried although a request has failed in the meantime", async () => {
+    const fixture = createFixture(false);
+    fixture.schedule.start();
+    fixture.schedule.continueAfter(new McpRuntimeError("connection-lost", "lost"));
+    await fixture.advance(1_000);
+    expect(fixture.attempts).toEqual([500]);
+  });
+
   it("is not retried after it is restored", async () => {
     const fixture = createFixture(true);
     fixture.schedule.start();
@@ -154,6 +162,19 @@ describe("a server that could not be connected", () => {
     for (const _ of times(3, (n) => n)) fixture.schedule.continueAfter(failure);
     await fixture.advance(5_000);
     expect(fixture.attempts).toEqual([2_000]);
+  });
+
+  it.each([
+    { seconds: 20, from: 19_000, to: 20_500 },
+    { seconds: 1_000_000, from: 3_600_000, to: 3_600_000 },
+  ])("is not tried before the time that it has sent, up to an hour ($seconds s)", async (expected) => {
+    const retryAt = new Date(Date.now() + expected.seconds * 1_000);
+    const failure = new McpRuntimeError("rate-limited", "busy", { retryAt });
+    const fixture = createFixture(true, {}, failure);
+    fixture.schedule.continueAfter(failure);
+    await fixture.advance(expected.to);
+    expect(fixture.attempts).toHaveLength(1);
+    expect(fixture.attempts[0]).toBeGreaterThanOrEqual(expected.from);
   });
 
   it("is not tried again if it is a local program", () => {
