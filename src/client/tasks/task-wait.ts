@@ -113,13 +113,11 @@ export class TaskWait {
         await send("tasks/cancel", { taskId }, this.#details);
       } catch (error) {
         // A server rejects the cancellation of a task that has ended: its status shows whether that is so.
-        if (!(error instanceof McpRuntimeError) || error.code === undefined) throw this.#withDetails(error);
+        if (!(error instanceof McpRuntimeError) || error.code === undefined) throw error;
       }
       const result = await this.#checkOnce(send, cancellation);
       if (result !== undefined) return result;
-      throw this.#error("cancelled", "was asked to stop and has not ended yet").with({
-        outcomeUnknown: true,
-      });
+      throw this.#error("cancelled", "was asked to stop and has not ended yet");
     });
   }
 
@@ -128,9 +126,16 @@ export class TaskWait {
     return new PausedTask(task, error).toResult();
   }
 
-  #run<T>(work: (send: SendRequest, cancellation: CancelScope) => Promise<T>): Promise<T> {
+  /** Whatever fails, the tool may have run, because its task was created. */
+  async #run<T>(work: (send: SendRequest, cancellation: CancelScope) => Promise<T>): Promise<T> {
     const { signal, timeoutMs, context } = this.#options;
-    return this.#deps.runner.runOperation({ signal, timeoutMs, context }, work);
+    try {
+      return await this.#deps.runner.runOperation({ signal, timeoutMs, context }, work);
+    } catch (error) {
+      if (!(error instanceof McpRuntimeError)) throw error;
+      const { tool } = this.#awaited;
+      throw error.with({ server: this.#deps.server, tool, outcomeUnknown: true });
+    }
   }
 
   async #checkOnce(send: SendRequest, cancellation: CancelScope): Promise<JsonObject | undefined> {
@@ -141,7 +146,7 @@ export class TaskWait {
       return await this.#poll(send, cancellation);
     } catch (error) {
       cancellation.throwIfCancelled();
-      throw this.#withDetails(error);
+      throw error;
     }
   }
 
@@ -162,7 +167,7 @@ export class TaskWait {
         // The reason of the cancellation, and not how it ended a request.
         cancellation.throwIfCancelled();
         const isTooLong = clock.now() - lastContactAt > MAX_UNREACHABLE_MS;
-        if (isTooLong || !isTransient(error)) throw this.#withDetails(error);
+        if (isTooLong || !isTransient(error)) throw error;
       }
       await this.#waitForInterval(cancellation);
     }
@@ -304,18 +309,6 @@ export class TaskWait {
     return { headers, secrets: [...secrets, ...taskSecrets], ...IDEMPOTENT_CALL };
   }
 
-  /** The task may still be running: the caller can wait for it again. */
-  #withDetails(error: unknown): unknown {
-    if (!(error instanceof McpRuntimeError)) return error;
-    const { tool } = this.#awaited;
-    const { server } = this.#deps;
-    return error.with({
-      server,
-      tool,
-      outcomeUnknown: error.outcomeUnknown || !this.hasEnded || error.kind === "not-found",
-    });
-  }
-
   /** Without the id, which is as good as a password with some servers. */
   get #subject(): string {
     const { tool } = this.#awaited;
@@ -323,22 +316,14 @@ export class TaskWait {
   }
 
   #error(kind: FailureKind, problem: string, cause?: unknown): McpRuntimeError {
-    const { server } = this.#deps;
-    const { tool } = this.#awaited;
     const { statusMessage } = this.#task ?? {};
     const detail = statusMessage === undefined ? "." : `: ${statusMessage}`;
-    return new McpRuntimeError(kind, `${this.#subject} ${problem}${detail}`, {
-      server,
-      tool,
-      cause,
-    });
+    return new McpRuntimeError(kind, `${this.#subject} ${problem}${detail}`, { cause });
   }
 
   #timeoutError(taskMs: number): McpRuntimeError {
-    const { server } = this.#deps;
-    const { tool } = this.#awaited;
     const text = `${this.#subject} did not end within ${taskMs} ms (timeouts.taskMs).`;
-    return new McpRuntimeError("timeout", text, { server, tool, outcomeUnknown: true });
+    return new McpRuntimeError("timeout", text);
   }
 }
 

@@ -68,7 +68,7 @@ describe.each(Object.entries(agentIntegrations))("a durable call in %s", (_, ope
       { status: "error", artifact: { error: { kind: "cancelled" } } },
     ]);
     expect(textsOf(done)[0]).toBe(
-      'Tool "test__work" failed: Its task was cancelled.\nDo not call it again unless you are asked to.',
+      'Tool "test__work" failed: Its task was cancelled.\nThe tool may have run: check before you call it again.\nDo not call it again unless you are asked to.',
     );
     expect(done.messages.at(-1)?.text).toBe("done");
   });
