@@ -10,19 +10,20 @@ import { findPendingCalls, GraphTask } from "./graph-task.js";
 import { callError, deniedError } from "./tool-failure.js";
 import type { PreparedCall, ToolCaller, ToolRun } from "./tool-run.js";
 
-/** A step of a durable call, as it is saved in the checkpoint. */
+/** A step of a durable or an approved call, as it is saved in the checkpoint. */
 interface CallRecord {
-  /** The message and the call. */
+  /** The message and the call; of an approved call, the approval. */
   readonly key: string;
-  /** The server, the tool and the arguments of the model. */
+  /** The server, the tool and the arguments of the model; of an approved call, the arguments. */
   readonly callHash: string;
+  /** Empty for an approved call. */
   readonly identityHash: string;
   /** One attempt to send the call. */
   readonly attempt: string;
   /** "starting" is saved before the request is sent, the others after its response. */
   readonly state: "starting" | "created" | "not-run";
-  /** The task of a "created" call. */
-  readonly task?: McpTask;
+  /** The task of a "created" call; not known if it needs input. */
+  readonly task?: McpTask | undefined;
 }
 
 type CallDetails = Pick<CallRecord, "key" | "callHash" | "identityHash">;
@@ -34,8 +35,11 @@ const NOT_ONLY_CALL =
   "Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph; or call it alone.";
 const NOT_SAVED =
   'is durable, but its graph does not save checkpoints while it runs: use the durability "async" or "sync".';
+const NOT_RECORDED =
+  "was not sent: approved and durable calls are recorded in the checkpoint before, and the checkpointer has not saved it in time. " +
+  "Check the checkpointer, and resume the graph.";
 const STARTED_ELSEWHERE =
-  "another run has started it for the same approval, and its outcome is not known here. It is not sent again: check whether it has run, then call it again to request approval again.";
+  "another run has started it for the same approval, and its outcome is not known here. It is not sent again; a new call requires a new approval.";
 const FOREIGN_TASK =
   "The task belongs to another user. Resume the graph with the config of the user who started it.";
 
@@ -54,31 +58,24 @@ export class ApprovedCall implements Pick<ToolCaller, "callTool"> {
   readonly #run: ToolRun;
   readonly #attempts: CallAttempts;
 
-  private constructor(run: ToolRun, attempts: CallAttempts) {
+  constructor(run: ToolRun, { key, argsHash }: NonNullable<PreparedCall["approval"]>) {
     this.#run = run;
-    this.#attempts = attempts;
+    this.#attempts = new CallAttempts(run, { key, callHash: argsHash, identityHash: "" });
   }
 
   /**
-   * Returns `undefined` if the graph saves no checkpoints while it runs.
+   * Sends the call, or goes on with its task.
    * @throws McpRuntimeError if another run has started the call
    */
-  static async open(
-    run: ToolRun,
-    { key, argsHash }: NonNullable<PreparedCall["approval"]>,
-  ): Promise<ApprovedCall | undefined> {
-    const details = { key, callHash: argsHash, identityHash: "" };
-    const attempts = new CallAttempts(run, details);
-    const records = await attempts.find();
-    if (records === undefined) return undefined;
-    if (isOpen(records)) throw startedElsewhereError(run);
-    return new ApprovedCall(run, attempts);
-  }
-
   async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
-    const attempt = await this.#attempts.start();
+    const { caller } = this.#run.runtime;
+    if (options.input?.taskId !== undefined) return caller.callTool(call, options);
+    const records = await this.#attempts.find();
+    // Nothing can be recorded: without this, approved calls could not be sent at all.
+    if (records === undefined) return caller.callTool(call, options);
+    const attempt = mayHaveRunBefore(records) ? undefined : await this.#attempts.start();
     if (attempt === undefined) throw startedElsewhereError(this.#run);
-    return this.#attempts.send(attempt, () => this.#run.runtime.caller.callTool(call, options));
+    return this.#attempts.send(attempt, () => caller.callTool(call, options));
   }
 }
 
@@ -100,10 +97,11 @@ class CallAttempts {
     this.#details = details;
   }
 
-  /** Returns what was saved by earlier runs; `undefined` if nothing can be saved while the graph runs. */
+  /** Returns what was saved by earlier runs; `undefined` if nothing is saved while the graph runs (durability "exit"). */
   async find(): Promise<CallRecord[] | undefined> {
     const { messageId } = findPendingCalls(this.#graphTask.input);
     const records = await this.#graphTask.findRecords(messageId, this.#run.cancellation);
+    if (records === undefined && !this.#graphTask.savesOnExit) throw configProblem(this.#run, NOT_RECORDED);
     return records && this.#findOwn(records);
   }
 
@@ -115,8 +113,8 @@ class CallAttempts {
     const attempt = randomUUID();
     await this.#graphTask.saveRecord({ ...this.#details, attempt, state: "starting" } satisfies CallRecord);
     const records = this.#findOwn(await this.#graphTask.readRecords());
-    if (!records.some((record) => record.attempt === attempt)) throw configProblem(this.#run, NOT_SAVED);
-    if (!isOpen(records.filter((record) => record.attempt !== attempt))) return attempt;
+    if (!records.some((record) => record.attempt === attempt)) throw configProblem(this.#run, NOT_RECORDED);
+    if (!mayHaveRunBefore(records.filter((record) => record.attempt !== attempt))) return attempt;
     await this.#saveOutcome(attempt, { state: "not-run" });
     return undefined;
   }
@@ -126,9 +124,13 @@ class CallAttempts {
     try {
       const result = await callTool();
       const { inputRequired } = result;
-      if (inputRequired?.task !== undefined)
-        await this.#saveOutcome(attempt, { state: "created", task: inputRequired.task });
-      else if (inputRequired !== undefined) await this.#saveOutcome(attempt, { state: "not-run" });
+      if (inputRequired !== undefined) {
+        const { taskId, task } = inputRequired;
+        await this.#saveOutcome(
+          attempt,
+          taskId === undefined ? { state: "not-run" } : { state: "created", task },
+        );
+      }
       // A result is saved by the graph: until then, it is not known to others.
       return result;
     } catch (error) {
@@ -208,7 +210,7 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
   #restore(records: readonly CallRecord[]): void {
     const { runtime } = this.#run;
     const { callHash, identityHash } = this.#details;
-    if (!isOpen(records)) return;
+    if (!mayHaveRunBefore(records)) return;
     const task = records.find(({ state }) => state === "created")?.task;
     if (task !== undefined && records.some((record) => record.identityHash !== identityHash)) {
       this.#foreignTask = new PausedTask(task, FOREIGN_TASK);
@@ -232,7 +234,7 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
 }
 
 /** Whether the call may have run: an attempt has created a task, or nothing is known of its response. */
-function isOpen(records: readonly CallRecord[]): boolean {
+function mayHaveRunBefore(records: readonly CallRecord[]): boolean {
   const notRun = new Set(records.flatMap(({ state, attempt }) => (state === "not-run" ? attempt : [])));
   return records.some(({ attempt }) => !notRun.has(attempt));
 }

@@ -57,6 +57,13 @@ export class GraphTask {
     return JSON.stringify([this.#configurable["thread_id"], this.#namespace]);
   }
 
+  /** Whether LangGraph saves nothing before the run ends: durability "exit", or `checkpointDuring: false`, its old name. */
+  get savesOnExit(): boolean {
+    const { durability, checkpointDuring } = this.#config as JsonObject;
+    if (checkpointDuring === false) return true;
+    return (durability ?? this.#configurable["__pregel_durability"]) === "exit";
+  }
+
   /** The input of the task: usually the state of the graph. */
   get input(): unknown {
     const scratchpad = this.#configurable["__pregel_scratchpad"];
@@ -108,7 +115,7 @@ export class GraphTask {
    * travel and two resumes at once create other checkpoints after that of the message. Waits until the checkpoint is
    * saved, which LangGraph does not.
    *
-   * @returns `undefined` if it is not saved while the task runs (durability "exit")
+   * @returns `undefined` if it is not saved: not in time, or not while the task runs (`savesOnExit`)
    */
   async findRecords(
     messageId: string | undefined,
@@ -134,15 +141,10 @@ export class GraphTask {
     const deadline = systemClock.now() + MAX_SAVE_MS;
     for (let ms = FIRST_SAVE_CHECK_MS; ; ms *= 2) {
       const saved = await this.#checkpointer?.getTuple(this.#checkpointConfig);
-      if (saved !== undefined || this.#savesOnExit || systemClock.now() + ms > deadline) return saved;
-      await delay(ms, systemClock, cancellation);
+      const remainingMs = deadline - systemClock.now();
+      if (saved !== undefined || this.savesOnExit || remainingMs <= 0) return saved;
+      await delay(Math.min(ms, remainingMs), systemClock, cancellation);
     }
-  }
-
-  /** Whether LangGraph saves nothing before the run ends. */
-  get #savesOnExit(): boolean {
-    const durability: unknown = Reflect.get(this.#config, "durability");
-    return (durability ?? this.#configurable["__pregel_durability"]) === "exit";
   }
 
   get #checkpointConfig(): JsonObject {

@@ -64,18 +64,33 @@ async function assertAllowed(
   throw new McpRuntimeError("not-found", `There is no tool "${name}".`, { tool: name });
 }
 
-function send(run: ToolRun, prepared: PreparedCall, meta: JsonObject | undefined): Promise<ToolResult> {
+function send(
+  run: ToolRun,
+  prepared: PreparedCall,
+  meta: JsonObject | undefined,
+  durable: ToolRule["durable"] = run.runtime.rule.durable,
+): Promise<ToolResult> {
   const { context, runtime, interceptor } = run;
+  if (typeof durable === "function") return sendByCondition(run, prepared, meta, durable);
   const call: ToolCall = { name: context.tool, args: prepared.args, id: context.toolCallId };
   const options = toCallOptions(run, prepared, meta);
-  const { durable = false } = runtime.rule;
-  if (durable !== false) return sendDurably(run, { call, options }, durable);
   const inputs = interceptor.openInput(run);
+  if (durable === true) return sendDurably(run, { call, options }, inputs);
   const { approval } = prepared;
-  if (approval !== undefined && options.idempotent !== true)
-    return sendApproved(run, { call, options }, { inputs, approval });
-  if (inputs !== undefined) return sendWithInput(runtime.caller, inputs, { call, options });
-  return runtime.caller.callTool(call, options);
+  const isRecorded = approval !== undefined && options.idempotent !== true;
+  const caller = isRecorded ? new ApprovedCall(run, approval) : runtime.caller;
+  return inputs === undefined
+    ? caller.callTool(call, options)
+    : sendWithInput(caller, inputs, { call, options });
+}
+
+async function sendByCondition(
+  run: ToolRun,
+  prepared: PreparedCall,
+  meta: JsonObject | undefined,
+  durable: Extract<ToolRule["durable"], (...args: never) => unknown>,
+): Promise<ToolResult> {
+  return send(run, prepared, meta, await requireAny([durable], run, prepared.args));
 }
 
 interface CallToSend {
@@ -86,18 +101,11 @@ interface CallToSend {
 async function sendDurably(
   run: ToolRun,
   { call, options }: CallToSend,
-  durable: NonNullable<ToolRule["durable"]>,
+  inputs: InputSource | undefined,
 ): Promise<ToolResult> {
-  const { runtime, interceptor } = run;
-  const inputs = interceptor.openInput(run);
-  const isDurable = typeof durable !== "function" || (await requireAny([durable], run, call.args ?? {}));
-  if (!isDurable)
-    return inputs === undefined
-      ? runtime.caller.callTool(call, options)
-      : sendWithInput(runtime.caller, inputs, { call, options });
   if (inputs === undefined) throw notDurableError(run);
   const durableCall = await DurableCall.open(run);
-  const { rule, schema } = runtime;
+  const { rule, schema } = run.runtime;
   const isOptional = schema.info.execution?.taskSupport === "optional" && rule.task !== false;
   const task = options.task === true || isOptional;
   try {
@@ -112,20 +120,11 @@ async function sendDurably(
   }
 }
 
-async function sendApproved(
-  run: ToolRun,
-  { call, options }: CallToSend,
-  { inputs, approval }: { inputs: InputSource | undefined; approval: NonNullable<PreparedCall["approval"]> },
-): Promise<ToolResult> {
-  const caller = (await ApprovedCall.open(run, approval)) ?? run.runtime.caller;
-  return inputs === undefined
-    ? caller.callTool(call, options)
-    : sendWithInput(caller, inputs, { call, options });
-}
-
 interface ApprovedSend {
   readonly argsHash: string;
   readonly result: Promise<ToolResult>;
+  /** `isRejected` of the run that has sent it, once the call has failed. */
+  isRejected: boolean;
 }
 
 /** The calls that were sent for an approval, by the approval. */
@@ -139,17 +138,18 @@ const APPROVED_SEND_TTL_MS = 60_000;
  * second one gets the result of the first.
  */
 async function sendOnce(
-  { runtime, cancellation }: ToolRun,
+  run: ToolRun,
   { key, argsHash }: NonNullable<PreparedCall["approval"]>,
   start: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
+  const { runtime, cancellation } = run;
   const sends = APPROVED_SENDS.get(runtime.caller) ?? new Map<string, ApprovedSend>();
   APPROVED_SENDS.set(runtime.caller, sends);
   const existing = sends.get(key);
   if (existing === undefined) {
-    const result = start();
-    rememberSend(sends, key, { argsHash, result });
-    return result;
+    const sent: ApprovedSend = { argsHash, result: start(), isRejected: false };
+    rememberSend(sends, key, sent, run);
+    return sent.result;
   }
   if (existing.argsHash !== argsHash)
     throw deniedError(runtime, "another resume of the same approval has run it with other arguments.");
@@ -158,13 +158,14 @@ async function sendOnce(
     if (result.inputRequired === undefined) return result;
   } catch (error) {
     cancellation.throwIfCancelled();
+    run.isRejected ||= existing.isRejected;
     if (error instanceof McpRuntimeError || isGraphBubbleUp(error)) throw error;
   }
   throw deniedError(runtime, "another resume of the same approval has not finished it.");
 }
 
 /** A call that failed, or that needs input before it runs, may be sent again. */
-function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: ApprovedSend): void {
+function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: ApprovedSend, run: ToolRun): void {
   const forget = () => {
     if (sends.get(key) === sent) sends.delete(key);
   };
@@ -173,10 +174,15 @@ function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: Appro
     if (sends.size <= MAX_APPROVED_SENDS) break;
     sends.delete(oldestKey);
   }
-  void sent.result.then(({ inputRequired }) => {
+  const onSuccess = ({ inputRequired }: ToolResult) => {
     if (inputRequired === undefined) setTimeout(forget, APPROVED_SEND_TTL_MS).unref();
     else forget();
-  }, forget);
+  };
+  const onFailure = () => {
+    sent.isRejected = run.isRejected;
+    forget();
+  };
+  void sent.result.then(onSuccess, onFailure);
 }
 
 /** Sends the call again with the input that its server requests, until it returns a result. */

@@ -130,7 +130,10 @@ export class ToolRun {
   readonly cancellation: CancelScope;
   /** A message for the model, set when a reviewer has edited the call or its arguments were converted. */
   notice: string | undefined;
-  /** Whether a reviewer has rejected the call, or its task was cancelled: the failure is reported to the model. */
+  /**
+   * Whether the failure is reported to the model in any case: a reviewer has rejected the call, its task was cancelled, or
+   * another run has started it for the same approval.
+   */
   isRejected = false;
 
   constructor(runtime: ToolRuntime, call: Pick<ToolRun, "args" | "context" | "interceptor" | "progress">) {

@@ -6,6 +6,7 @@ import { createMcpTools, type McpToolsOptions } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import {
   agentIntegrations,
+  type AgentResult,
   createScriptedModel,
   getToolMessages,
   resumeWith,
@@ -18,6 +19,10 @@ import { resumeInOtherProcess, runInOtherProcess } from "../../fixtures/resume-i
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const calls = [{ name: "bank__pay", args: { amount: 7 } }];
+const REFUSAL = `Tool "bank__pay" failed: The call to tool "pay" was denied: another run has started it for the same \
+approval, and its outcome is not known here. It is not sent again; a new call requires a new approval.
+The tool may have run: check before you call it again.
+Do not call it again unless you are asked to.`;
 const approved = { decisions: [{ type: "approve" }] };
 
 /** A bank whose payments wait for `release`, and an agent whose payment waits for approval. */
@@ -72,6 +77,41 @@ describe.each(["createAgent with mcpMiddleware", "a StateGraph with McpToolNode"
       ]);
       paused.release();
       expect(await first).toEqual(["paid 7"]);
+      expect(paused.server.executions).toHaveLength(1);
+    });
+
+    it("runs once if its rule decides that it is not durable", async () => {
+      await using paused = await pauseAgent(integration, { durable: () => false });
+      const isCalled = paused.server.waitFor("tools/call");
+      const first = paused.run(resumeWith({ type: "approve" }));
+      await isCalled;
+      const second = await paused.run(resumeWith({ type: "approve" }));
+      expect(getToolMessages(second).map(({ text }) => text)).toEqual([REFUSAL]);
+      paused.release();
+      expect(getToolMessages(await first).map(({ text }) => text)).toEqual(["paid 7"]);
+      expect(paused.server.executions).toHaveLength(1);
+    });
+
+    it("is refused for all resumes of a process while another one runs it", async () => {
+      await using paused = await pauseAgent(integration);
+      const isCalled = paused.server.waitFor("tools/call");
+      const first = paused.run(resumeWith({ type: "approve" }));
+      await isCalled;
+      await using mcp = await createMcpTools(paused.resumed.servers, { onToolError: "throw" });
+      const resume = async () => {
+        const options = {
+          model: createScriptedModel(),
+          mcp,
+          checkpointer: new FileSaver(paused.resumed.path),
+        };
+        const agent = agentIntegrations[integration]?.(options);
+        return await agent?.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
+      };
+      const refused = await Promise.all([resume(), resume()]);
+      for (const result of refused)
+        expect(getToolMessages(result as AgentResult).map(({ status }) => status)).toEqual(["error"]);
+      paused.release();
+      await first;
       expect(paused.server.executions).toHaveLength(1);
     });
 
