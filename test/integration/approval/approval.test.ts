@@ -246,27 +246,30 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
     expect(changed?.text).toContain("not those that were approved");
   });
 
-  it.each(["async", "exit"])("works in a subgraph with durability %s", async (durability) => {
-    await using fixture = await startToolset(BANK);
-    const checkpointer = new MemorySaver();
-    const createOuterGraph = (model: ReturnType<typeof createScriptedModel>) => {
-      const inner = createTestAgent({ model, mcp: fixture.mcp });
-      const node = ("graph" in inner ? inner.graph : inner) as typeof inner;
-      return new StateGraph(MessagesAnnotation)
-        .addNode("inner", node as never)
-        .addEdge("__start__", "inner")
-        .compile({ checkpointer }) as unknown as typeof inner;
-    };
-    const config = { ...threadConfig("1"), durability };
-    const interrupted = await createOuterGraph(createScriptedModel(calls)).invoke(userInput, config);
-    expect(interrupted.__interrupt__).toHaveLength(1);
-    const done = await createOuterGraph(createScriptedModel()).invoke(
-      resumeWith({ type: "approve" }, { type: "reject" }),
-      config,
-    );
-    expect(getToolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
-    expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
-  });
+  it.each([{ durability: "async" }, { durability: "exit" }, { checkpointDuring: false }])(
+    "works in a subgraph with %o",
+    async (options) => {
+      await using fixture = await startToolset(BANK);
+      const checkpointer = new MemorySaver();
+      const createOuterGraph = (model: ReturnType<typeof createScriptedModel>) => {
+        const inner = createTestAgent({ model, mcp: fixture.mcp });
+        const node = ("graph" in inner ? inner.graph : inner) as typeof inner;
+        return new StateGraph(MessagesAnnotation)
+          .addNode("inner", node as never)
+          .addEdge("__start__", "inner")
+          .compile({ checkpointer }) as unknown as typeof inner;
+      };
+      const config = { ...threadConfig("1"), ...options };
+      const interrupted = await createOuterGraph(createScriptedModel(calls)).invoke(userInput, config);
+      expect(interrupted.__interrupt__).toHaveLength(1);
+      const done = await createOuterGraph(createScriptedModel()).invoke(
+        resumeWith({ type: "approve" }, { type: "reject" }),
+        config,
+      );
+      expect(getToolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
+      expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
+    },
+  );
 
   it("does not reveal sensitive arguments, neither in the request nor in the checkpoint", async () => {
     const canary = "canary-4711";
