@@ -104,8 +104,10 @@ export class McpRuntimeError extends Error {
     }));
   }
 
-  /** Whether a value is such an error, also one of another copy of this package, as of its CommonJS build. */
+  /** Whether a value is such an error, also one of another copy of this package, such as one in a bundle. */
   static override [Symbol.hasInstance](value: unknown): value is McpRuntimeError {
+    // Subclasses inherit this method.
+    if (this !== McpRuntimeError) return Function.prototype[Symbol.hasInstance].call(this, value);
     return value instanceof Error && IS_RUNTIME_ERROR in value;
   }
 

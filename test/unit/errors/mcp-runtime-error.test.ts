@@ -20,6 +20,14 @@ describe("a new error", () => {
     expect(String(error)).toBe("McpRuntimeError: Too slow.");
   });
 
+  it("is an instance of a subclass only if it was created by it", () => {
+    class WeatherError extends McpRuntimeError {}
+    expect(new McpRuntimeError("timeout", "Too slow.")).not.toBeInstanceOf(WeatherError);
+    const error = new WeatherError("timeout", "Too slow.");
+    expect(error).toBeInstanceOf(WeatherError);
+    expect(error).toBeInstanceOf(McpRuntimeError);
+  });
+
   it("has every given detail", () => {
     expect(new McpRuntimeError("server-error", "It broke.", allDetails)).toMatchObject({
       kind: "server-error",
