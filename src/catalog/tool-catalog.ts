@@ -283,11 +283,11 @@ export class ToolCatalog {
   }
 
   async #getCurrent(entry: CatalogEntry, caller: CallerOptions): Promise<readonly McpToolInfo[]> {
-    const { staleAfterMs, events } = this.#options;
+    const { events } = this.#options;
     await this.#readStore(entry);
     const { identity, list } = entry;
-    const freshForMs = Math.min(staleAfterMs, list?.ttlMs ?? staleAfterMs);
-    const isStale = list !== undefined && (entry.isInvalidated || this.#getAgeMs(list) >= freshForMs);
+    const isStale =
+      list !== undefined && (entry.isInvalidated || this.#getAgeMs(list) >= this.#getFreshMs(list));
     const result = list === undefined ? "miss" : isStale ? "stale" : "fresh";
     events.emit("catalogRead", { server: this.#client.name, identity, result });
     if (list === undefined)
@@ -396,7 +396,8 @@ export class ToolCatalog {
           throw error;
         });
         if (isUsable()) return { end, list: this.#adopt(entry) };
-        const isOutdated = entry.list !== previous && entry.list?.ttlMs !== 0;
+        const { list } = entry;
+        const isOutdated = list !== undefined && list !== previous && this.#getFreshMs(list) > 0;
         if (!hasWaited || isOutdated) return { end };
         // That turn brought no list that can be shared: the server has no tools, or fails, or its lists are valid for no
         // time. Those who waited need not wait for one another.
@@ -417,10 +418,9 @@ export class ToolCatalog {
     // A process whose clock is ahead may have listed the tools before the change: its list must be written after it, too.
     const isOld = list.listedAt < entry.invalidatedAt || entry.storeChangedAt <= entry.invalidatedAt;
     if (entry.isInvalidated && isOld) return false;
-    const { staleAfterMs } = this.#options;
-    const freshForMs = Math.min(staleAfterMs, list.ttlMs ?? staleAfterMs);
+    const freshMs = this.#getFreshMs(list);
     // One that was written while this process waited for it is as new as one of its own would be, however long it took.
-    return isAwaited ? freshForMs > 0 : this.#getAgeMs(list) < freshForMs;
+    return isAwaited ? freshMs > 0 : this.#getAgeMs(list) < freshMs;
   }
 
   #waitForStoreChange(entry: CatalogEntry): Promise<void> {
@@ -524,6 +524,11 @@ export class ToolCatalog {
     if (signal === undefined) return promise;
     const cancellation = CancelScope.fromSignal(signal);
     return cancellation.race(promise).finally(() => cancellation.dispose());
+  }
+
+  /** How long a list is used without listing the tools again. */
+  #getFreshMs({ ttlMs = Number.POSITIVE_INFINITY }: CachedToolList): number {
+    return Math.min(this.#options.staleAfterMs, ttlMs);
   }
 
   #getAgeMs({ listedAt }: CachedToolList): number {

@@ -19,6 +19,7 @@ const CHANNEL = "langchain-mcp-runtime:changes";
 
 interface CacheOptions {
   readonly staleAfterMs?: number;
+  readonly ttlMs?: number;
   readonly store?: KeyValueStore;
 }
 
@@ -186,16 +187,22 @@ describe.skipIf(!HAS_REDIS)("processes that share a Redis", { timeout: 60_000 },
     await admin.quit();
   });
 
-  it("do not wait for one another if the server has no tools", async () => {
+  it.each([
+    ["the server has no tools", [], {}],
+    ["their lists are stale at once", [first], { staleAfterMs: 0, ttlMs: 60_000 }],
+  ])("do not wait for one another if %s", async (_, tools, options) => {
     await using fixture = await createFixture();
-    fixture.server.tools = [];
+    fixture.server.tools = tools;
     // Longer than the pauses between two attempts to take the turn.
-    fixture.server.addFault({ type: "delay", ms: 1_500 }, { method: "tools/list", times: WORKERS });
+    fixture.server.addFault({ type: "delay", ms: 1_500 }, { method: "tools/list" });
     let opened = 0;
-    const opening = times(WORKERS, () => fixture.open().then(() => (opened += 1)));
-    await eventually(() => fixture.lists() === WORKERS);
+    const opening = times(WORKERS, () => fixture.open(options).then(() => (opened += 1)));
+    // A toolset whose list is stale at once lists again.
+    const sessions = () =>
+      fixture.server.received("tools/list").map(({ headers }) => headers["mcp-session-id"]);
+    await eventually(() => new Set(sessions()).size === WORKERS);
     // One after the other, four of them would be open.
-    expect(opened).toBeLessThan(3);
+    expect(opened).toBeLessThan(4);
     await Promise.all(opening);
   });
 
