@@ -206,14 +206,15 @@ export class EventStreamReader implements BodyReader {
       },
       onEvent: ({ id, event = "message", data }) => {
         if (this.#hasEnded && tryParseJson(data) === undefined) return;
-        if (id !== undefined && id !== "") this.lastEventId = isHeaderValue(id) ? id : undefined;
+        if (!this.#hasEnded && id !== undefined && id !== "")
+          this.lastEventId = isHeaderValue(id) ? id : undefined;
         if (data === "") return;
         if (this.#isTooLarge(data)) this.#onTooLarge();
         else if (event === "message") this.#events.onData(data);
         else this.#events.onNamedEvent?.(event, data);
       },
       onRetry: (ms) => {
-        this.retryMs = ms;
+        if (!this.#hasEnded) this.retryMs = ms;
       },
     });
   }
@@ -229,9 +230,11 @@ export class EventStreamReader implements BodyReader {
 
   end(): void {
     this.#hasEnded = true;
-    // Some servers omit the empty line after their last event. An event that was cut off is not JSON.
-    if (!this.#isUnreadable) this.#feed(Buffer.from("\n\n"));
-    this.#events.onEnd();
+    if (this.#isUnreadable) return;
+    // Some servers omit the empty line after their last event. An event that was cut off is not JSON, but its id or retry
+    // time may be cut off, too.
+    this.#feed(Buffer.from("\n\n"));
+    if (!this.#isUnreadable) this.#events.onEnd();
   }
 
   #feed(lines: Buffer): void {

@@ -25,6 +25,7 @@ export class ServerEventStream {
   #reader: EventStreamReader | undefined;
   #reopenDelayMs = INITIAL_REOPEN_DELAY_MS;
   #opened: Promise<void> | undefined;
+  #isReopening = false;
 
   constructor(httpClient: McpHttpClient, events: ServerEventStreamEvents) {
     this.#httpClient = httpClient;
@@ -90,11 +91,16 @@ export class ServerEventStream {
   }
 
   #scheduleReopen(): void {
+    if (this.#isReopening) return;
+    this.#isReopening = true;
     const delayMs = Math.max(this.#reader?.retryMs ?? 0, this.#reopenDelayMs);
     this.#reopenDelayMs = Math.min(this.#reopenDelayMs * 2, MAX_REOPEN_DELAY_MS);
     const unref = !this.#httpClient.pool.holdsServerStreams;
     delay(delayMs, this.#httpClient.clock, this.#closed, { unref }).then(
-      () => this.#open(() => undefined),
+      () => {
+        this.#isReopening = false;
+        this.#open(() => undefined);
+      },
       () => undefined,
     );
   }

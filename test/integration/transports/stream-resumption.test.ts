@@ -120,4 +120,21 @@ describe("a stream that the server ends", () => {
     expect((await client.callTool(echo())).text()).toBe("ok");
     expect(server.gets).toHaveLength(2);
   });
+
+  it("after an event above the limit and without the empty line is reopened once", async () => {
+    const clock = new FakeClock();
+    let gets = 0;
+    await using server = await startRawServer(({ httpMethod, response }) => {
+      if (httpMethod !== "GET") return false;
+      gets += 1;
+      return void stream(response, `data:"${"a".repeat(1_023)}"`);
+    });
+    await using client = createTestClient(server, { limits: { responseBytes: 1_024 } }, { clock });
+    await client.ensureSession();
+    client.on("notification", () => undefined);
+    for (const [index, delayMs] of [1_000, 2_000, 4_000].entries()) {
+      await eventually(() => gets === index + 1 && clock.hasTimerIn(delayMs));
+      clock.advance(delayMs);
+    }
+  });
 });

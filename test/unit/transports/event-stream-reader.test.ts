@@ -1,19 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { EventStreamReader } from "../../../src/transports/http/body-readers.js";
 
-function read(chunks: readonly Buffer[], maxBytes = 1_000_000) {
+function read(chunks: readonly Buffer[], maxBytes = 1_000_000, state: "open" | "ended" = "open") {
   const data: string[] = [];
   const named: string[] = [];
   let tooLarge = 0;
+  let ended = 0;
   const reader = new EventStreamReader(maxBytes, {
     onData: (text) => data.push(text),
     onNamedEvent: (event, text) => named.push(`${event}: ${text}`),
     onTooLarge: () => (tooLarge += 1),
-    onEnd: () => undefined,
+    onEnd: () => (ended += 1),
   });
   for (const chunk of chunks) reader.data(chunk);
+  if (state === "ended") reader.end();
   const { lastEventId, retryMs } = reader;
-  return { data, named, tooLarge, lastEventId, retryMs };
+  return { data, named, tooLarge, lastEventId, retryMs, ended };
 }
 
 const STREAM = Buffer.from(
@@ -23,6 +25,7 @@ const EVENTS = {
   data: ['{"a":"é"}', "last"],
   named: ["log: two\n中\uFEFF😀"],
   tooLarge: 0,
+  ended: 0,
   lastEventId: "2",
   retryMs: 70,
 };
@@ -63,5 +66,20 @@ describe("an event stream", () => {
     expect(read(halves, 100)).toMatchObject({ tooLarge: 1, data: [] });
     const lines = [Buffer.from(`data: ${"a".repeat(60)}\n`), Buffer.from(`data: ${"a".repeat(60)}\n`), line];
     expect(read(lines, 100)).toMatchObject({ tooLarge: 1, data: [] });
+  });
+
+  it("that ends without the empty line sets no id and no retry time, which may be cut off", () => {
+    for (const end of ['id: 12\ndata: {"a":1}', 'data: {"a":1}\nid: 12', 'data: {"a":1}\nretry: 12'])
+      expect(read([Buffer.from(`id: 1\nretry: 70\ndata: x\n\n${end}`)], 100, "ended")).toMatchObject({
+        data: ["x", '{"a":1}'],
+        lastEventId: "1",
+        retryMs: 70,
+        ended: 1,
+      });
+  });
+
+  it("whose last event is too large does not end as well", () => {
+    const event = Buffer.from(`data:"${"a".repeat(99)}"`);
+    expect(read([event], 100, "ended")).toMatchObject({ tooLarge: 1, data: [], ended: 0 });
   });
 });
