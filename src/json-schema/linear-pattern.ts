@@ -24,7 +24,7 @@ export class LinearPatterns {
     return this.#problems.get(source);
   }
 
-  /** Returns a pattern that was added to run and has no problem. */
+  /** Returns a pattern that was added to run and has no problem, by its strict form. */
   get(source: string): LinearPattern | undefined {
     return this.#compiled.get(source);
   }
@@ -37,7 +37,7 @@ export class LinearPatterns {
       const translation = translatePattern(source);
       if (translation.size > this.#remainingSize) return TOO_LARGE_TOGETHER;
       this.#remainingSize -= translation.size;
-      if (this.#use === "run") this.#compiled.set(source, new LinearPattern(translation));
+      if (this.#use === "run") this.#compiled.set(toStrictPattern(source), new LinearPattern(translation));
       return undefined;
     } catch (error) {
       if (error instanceof PatternError) return error.message;
@@ -245,15 +245,32 @@ function translatePattern(pattern: string): Translation {
 }
 
 const ESCAPED_CHARACTER = /\\([^])/g;
+const ESCAPED_CHARACTER_OR_BRACKET = /\\([^])|[[\]]/g;
 const NEEDLESSLY_ESCAPED = /[ !"#%&',\-:;<=>@_`~]/;
 
-/** Many servers escape `:` or `-`, which the flag `u` does not allow: `^https\:` becomes `^https\x3a`. */
+/**
+ * Many servers escape `:` or `-`, which the flag `u` does not allow: `^https\:` becomes `^https\x3a`. Without the escape,
+ * `a{1\,2}` would become another pattern that is valid.
+ */
 function escapePunctuation(pattern: string): string {
   return pattern.replaceAll(ESCAPED_CHARACTER, (escape, character: string) =>
     NEEDLESSLY_ESCAPED.test(character)
       ? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`
       : escape,
   );
+}
+
+/**
+ * Returns a pattern without needless escapes, for programs that compile it with the flag `u`: `^https\:` becomes
+ * `^https:`. In a class, `\-` is needed.
+ */
+export function toStrictPattern(pattern: string): string {
+  let isInClass = false;
+  return pattern.replaceAll(ESCAPED_CHARACTER_OR_BRACKET, (token, character?: string) => {
+    if (character === undefined) isInClass = token === "[";
+    else if (NEEDLESSLY_ESCAPED.test(character) && !(isInClass && character === "-")) return character;
+    return token;
+  });
 }
 
 /** Parses a pattern without running it. Also excludes what is valid only in the syntax of RE2. */

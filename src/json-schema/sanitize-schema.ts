@@ -7,7 +7,7 @@ import {
   toArray,
   toObject,
 } from "../json/json.js";
-import type { LinearPatterns } from "./linear-pattern.js";
+import { type LinearPatterns, toStrictPattern } from "./linear-pattern.js";
 import { resolveRef, toFragment } from "./resolve-ref.js";
 import { JSON_TYPES } from "./schema-type-model.js";
 
@@ -211,6 +211,7 @@ class SchemaSanitizer implements SanitizedSchema {
     if (keyword === "pattern") {
       const problem = this.#patterns.add(String(value));
       if (problem !== undefined) return this.#omit("the pattern", String(value), `, which ${problem}`);
+      return setOwnProperty(step.target, keyword, toStrictPattern(String(value)));
     }
     if (keyword === "$ref") return this.#copyReference(step, String(value));
     setOwnProperty(step.target, keyword, value);
@@ -261,12 +262,15 @@ class SchemaSanitizer implements SanitizedSchema {
   #copyMap(step: Step, keyword: string, map: JsonObject): void {
     const copy: JsonObject = {};
     for (const [name, schema] of Object.entries(map)) {
-      const problem = keyword === "patternProperties" ? this.#patterns.add(name) : undefined;
+      const isPattern = keyword === "patternProperties";
+      const key = isPattern ? toStrictPattern(name) : name;
+      const repeated = Object.hasOwn(copy, key) ? "is there twice" : undefined;
+      const problem = isPattern ? (this.#patterns.add(name) ?? repeated) : undefined;
       if (problem !== undefined) {
         this.#omit("the property pattern", name, `, which ${problem}`);
         Object.defineProperty(copy, DROPPED_PATTERN, { value: true });
-      } else if (keyword === "dependencies" && isStringArray(schema)) setOwnProperty(copy, name, schema);
-      else setOwnProperty(copy, name, this.#copySchema(step, schema));
+      } else if (keyword === "dependencies" && isStringArray(schema)) setOwnProperty(copy, key, schema);
+      else setOwnProperty(copy, key, this.#copySchema(step, schema));
     }
     setOwnProperty(step.target, keyword, copy);
   }

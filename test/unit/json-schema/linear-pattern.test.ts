@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LinearPatterns } from "../../../src/json-schema/linear-pattern.js";
+import { LinearPatterns, toStrictPattern } from "../../../src/json-schema/linear-pattern.js";
 import { StepBudget, StepLimitError } from "../../../src/json-schema/step-budget.js";
 
 function compile(source: string): (text: string, steps?: StepBudget) => boolean {
   const patterns = new LinearPatterns("run");
   expect(patterns.add(source)).toBeUndefined();
-  const pattern = patterns.get(source);
+  const pattern = patterns.get(toStrictPattern(source));
   return (text, steps = new StepBudget(1_000_000)) => pattern?.test(text, steps) === true;
 }
 

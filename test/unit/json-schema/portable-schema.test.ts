@@ -1,4 +1,5 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
+import { tool } from "@langchain/core/tools";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json/json.js";
 import { toPortableSchema } from "../../../src/json-schema/portable-schema.js";
@@ -330,6 +331,35 @@ describe("an argument", () => {
 });
 
 describe("patterns", () => {
+  it.each([
+    [String.raw`^https\:\/\/`, String.raw`^https:\/\/`, "https://x"],
+    [String.raw`^\d{3}\-\d{4}\@\ \_$`, String.raw`^\d{3}-\d{4}@ _$`, "555-1234@ _"],
+    [String.raw`^[a\-z\:\]\-]\-$`, String.raw`^[a\-z:\]\-]-$`, "]-"],
+    [String.raw`^\\:[\\\_]$`, String.raw`^\\:[\\_]$`, String.raw`\:_`],
+  ])("%s is shown without needless escapes, which other validators reject", async (pattern, shown, text) => {
+    expect(() => new RegExp(pattern, "u")).toThrow(SyntaxError);
+    expect(new RegExp(shown, "u").test(text)).toBe(true);
+    const schema = portable({ type: "object", properties: { a: { type: "string", pattern } } });
+    expect(schema["properties"]).toEqual({ a: { type: "string", pattern: shown } });
+    const echo: { invoke(args: object): Promise<unknown> } = tool((args) => (args as { a: string }).a, {
+      name: "echo",
+      schema: schema as { type: "object" },
+    });
+    expect(await echo.invoke({ a: text })).toBe(text);
+    await expect(echo.invoke({ a: "other" })).rejects.toThrow("schema");
+  });
+
+  it("of names are shown without needless escapes, and one that stands twice is omitted with a warning", () => {
+    const patternProperties = { "^x\\-": { type: "string" }, "^x-": { type: "number" } };
+    const { schema, warnings } = toPortableSchema({ type: "object", patternProperties });
+    expect(schema["description"]).toContain('Keys that match "^x-"; values: string.');
+    expect(warnings).toEqual(['Omitted the property pattern "^x-", which is there twice.']);
+  });
+
+  it("whose meaning would change without the escape are omitted", () => {
+    expect(portableArgument({ type: "string", pattern: String.raw`^a{1\,2}$` })).toEqual({ type: "string" });
+  });
+
   it("a safe pattern is kept", () => {
     expect(portableArgument({ type: "string", pattern: "^a+$" })).toEqual({
       type: "string",
