@@ -9,7 +9,7 @@ import type {
   ServerRequestHandlers,
 } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { describeThrown, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { RequestId } from "../../transports/json-rpc.js";
 import { createElicitationHandler } from "./elicitation-handler.js";
@@ -144,15 +144,6 @@ function createHandlers(handlers: ServerRequestHandlers): Map<unknown, ServerReq
   if (elicitForm !== undefined || elicitUrl !== undefined)
     handlersByMethod.set("elicitation/create", createElicitationHandler(handlers));
   return handlersByMethod;
-}
-
-/** User code may throw any value, including one that cannot be converted to a string. */
-function describeThrown(thrown: unknown): string {
-  try {
-    return thrown instanceof Error ? thrown.message : String(thrown);
-  } catch {
-    return "it threw a value that cannot be shown";
-  }
 }
 
 const ROOTS_RESULT = z.array(
