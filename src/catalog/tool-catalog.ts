@@ -283,13 +283,12 @@ export class ToolCatalog {
   }
 
   async #getCurrent(entry: CatalogEntry, caller: CallerOptions): Promise<readonly McpToolInfo[]> {
-    const { events } = this.#options;
     await this.#readStore(entry);
     const { identity, list } = entry;
     const isStale =
       list !== undefined && (entry.isInvalidated || this.#getAgeMs(list) >= this.#getFreshMs(list));
     const result = list === undefined ? "miss" : isStale ? "stale" : "fresh";
-    events.emit("catalogRead", { server: this.#client.name, identity, result });
+    this.#options.events.emit("catalogRead", { server: this.#client.name, identity, result });
     if (list === undefined)
       return (await this.#getListing(entry, { ...caller, minListedAt: Number.NEGATIVE_INFINITY })).tools;
     if (isStale) this.#refreshInBackground(entry, caller);
