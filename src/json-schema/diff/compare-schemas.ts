@@ -342,9 +342,9 @@ class SchemaComparison {
     });
   }
 
+  /** Draft 7 has no `minContains`: a new `contains` is a constraint even with a minimum of 0. */
   #acceptsContains(old: Conjuncts, schema: JsonObject, value: unknown): boolean {
     const [min, max] = [this.#new.read(schema, "minContains") ?? 1, this.#new.read(schema, "maxContains")];
-    if (min === 0 && max === undefined) return true;
     return old.some((candidate) => {
       const before = this.#old.read(candidate, "contains");
       if (before === undefined) return false;

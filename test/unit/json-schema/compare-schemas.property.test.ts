@@ -119,6 +119,15 @@ it.each([
   120_000,
 );
 
+it("a new contains is breaking with a minimum of 0, too, which draft 7 ignores", () => {
+  const before = { type: "object", properties: { a: { type: "array" } } };
+  const now = {
+    type: "object",
+    properties: { a: { type: "array", contains: { type: "string" }, minContains: 0 } },
+  };
+  expect(compareSchemas(before, now).severity).toBe("breaking");
+});
+
 /** Parameters of usual tools, which do not say whether other ones are possible. */
 const { parameter } = fc.letrec<{ parameter: JsonObject }>((tie) => ({
   parameter: fc.oneof(
