@@ -17,7 +17,7 @@ export type {
   RequestStarted,
   RequestWrapper,
 } from "./client/client-events.js";
-export type { McpClientOptions } from "./client/client-internals.js";
+export type { McpClientOptions } from "./client/client-components.js";
 export { type ServerMetrics, type ServerTotals, McpClient } from "./client/mcp-client.js";
 export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
 export {
@@ -40,7 +40,7 @@ export type {
 } from "./client/prompt-client.js";
 export type { CircuitBreakerHandle, BreakerState, BreakerStats } from "./client/policies/circuit-breaker.js";
 export type { McpResourceContent } from "./client/resource-client.js";
-export type { LogLevel } from "./client/session-state.js";
+export type { LogLevel } from "./client/restored-session-state.js";
 export type { McpSkillFile, ReadSkillOptions } from "./client/skills/skill-client.js";
 export type { McpSkillFileInfo, McpSkillInfo } from "./client/skills/skill-info.js";
 export {
@@ -211,7 +211,7 @@ export type {
   TaskResponse,
 } from "./tools/elicitation/interrupt-for-input.js";
 export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
-export type { LargeResultOptions } from "./tools/large-results/result-keeper.js";
+export type { LargeResultOptions } from "./tools/large-results/large-result-store.js";
 export type { ToolRunConfig } from "./tools/tool-run.js";
 export type { ToolProgress } from "./tools/progress-reporter.js";
 export type { ToolFilter, ToolFilterContext } from "./tools/tool-filter.js";

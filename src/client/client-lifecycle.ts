@@ -18,7 +18,7 @@ import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { clientClosedError } from "../transports/transport.js";
 import type { ClientEvents } from "./client-events.js";
 import { observeHandshake, SessionEventEmitter } from "./session-event-emitter.js";
-import { SessionState } from "./session-state.js";
+import { RestoredSessionState } from "./restored-session-state.js";
 
 /**
  * The state of a client.
@@ -96,7 +96,7 @@ export class ClientLifecycle {
   /** Called with the identity of a completed login. */
   onLogin: (identity: string) => void = () => undefined;
   /** Restored on every new session. */
-  readonly sessionState = new SessionState();
+  readonly sessionState = new RestoredSessionState();
   /** The protocol era of the server, as detected or hinted. */
   readonly #protocol: DetectedEra = { isModern: false };
   readonly #keys: ClientKeys = {};

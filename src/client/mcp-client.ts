@@ -29,14 +29,14 @@ import {
   type ToolCall,
 } from "./call-options.js";
 import type { ClientEvents, McpClientEvents } from "./client-events.js";
-import { type ClientInternals, createClientInternals, type McpClientOptions } from "./client-internals.js";
+import { type ClientComponents, createClientComponents, type McpClientOptions } from "./client-components.js";
 import type { DependentCall } from "./call-plan.js";
 import type { ClientLifecycle, ClientState, CloseOptions, SessionInfo } from "./client-lifecycle.js";
 import type { BreakerMetrics, CircuitBreakerHandle } from "./policies/circuit-breaker.js";
 import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt-client.js";
 import type { RequestRunner } from "./request-runner.js";
 import type { McpResourceContent } from "./resource-client.js";
-import { assertLogLevel, type LogLevel } from "./session-state.js";
+import { assertLogLevel, type LogLevel } from "./restored-session-state.js";
 import type { ToolResult } from "./tool-result.js";
 import type { McpSkillFile, ReadSkillOptions } from "./skills/skill-client.js";
 import type { McpSkillInfo } from "./skills/skill-info.js";
@@ -75,9 +75,12 @@ export class McpClient implements AsyncDisposable {
   readonly fingerprint: string;
   readonly #events: ClientEvents;
   readonly #lifecycle: ClientLifecycle;
-  readonly #monitoring: Pick<ClientInternals, "breakers" | "probe" | "metrics">;
+  readonly #monitoring: Pick<ClientComponents, "breakers" | "probe" | "metrics">;
   readonly #runner: RequestRunner;
-  readonly #features: Pick<ClientInternals, "tools" | "tasks" | "lists" | "resources" | "prompts" | "skills">;
+  readonly #features: Pick<
+    ClientComponents,
+    "tools" | "tasks" | "lists" | "resources" | "prompts" | "skills"
+  >;
 
   /**
    * Opens no connection.
@@ -91,16 +94,16 @@ export class McpClient implements AsyncDisposable {
     options: McpClientOptions = {},
   ) {
     const config = toServerConfig(server);
-    const internals = createClientInternals(config, options);
+    const components = createClientComponents(config, options);
     this.name = config.name;
     this.provenance = toProvenance(config.addressOrigin, config.address.kind === "dynamic");
     this.fingerprint = serverFingerprint(config);
-    this.#events = internals.events;
-    this.#lifecycle = internals.lifecycle;
-    this.#monitoring = internals;
-    this.#runner = internals.runner;
-    this.#features = internals;
-    LIST_WARNINGS.set(this, internals.events.listWarnings);
+    this.#events = components.events;
+    this.#lifecycle = components.lifecycle;
+    this.#monitoring = components;
+    this.#runner = components.runner;
+    this.#features = components;
+    LIST_WARNINGS.set(this, components.events.listWarnings);
   }
 
   /** The current lifecycle state. */

@@ -3,7 +3,7 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { RequestOptions } from "./call-options.js";
 import type { RequestContext } from "./request-context.js";
 import { IDEMPOTENT_CALL, type RequestDependencies } from "./request-runner.js";
-import type { ResourceSubscription } from "./session-state.js";
+import type { ResourceSubscription } from "./restored-session-state.js";
 
 /** One content of a resource: text or binary. One URI may return several, for example for a folder. */
 export type McpResourceContent = {

@@ -1,7 +1,7 @@
 import { appendSentence, stripHiddenCharacters, truncateAtSentence } from "../errors/sanitize-text.js";
 import { toJsonWithin, truncateJson } from "../json/describe-value.js";
 import { type JsonObject, omitUndefined, toArray, toObject } from "../json/json.js";
-import { describeModel, intendedTypes, isUnconstrained } from "./describe-model.js";
+import { describeTypeModel, intendedTypes, isUnconstrained } from "./describe-type-model.js";
 import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS, readTypeModel } from "./read-type-model.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
@@ -361,7 +361,7 @@ function noteOtherKeys({ additional, isNamed, values }: TypeConstraints, declare
   if (model.size === 0 || values !== undefined) return [];
   if (isUnconstrained(model)) return declaredCount === 0 ? ["Any keys."] : [];
   const label = declaredCount === 0 ? "Any keys" : "Other keys are allowed";
-  return [`${label}; values: ${describeModel(model)}.`];
+  return [`${label}; values: ${describeTypeModel(model)}.`];
 }
 
 /** Providers reject a required property that is not declared. */

@@ -1,5 +1,5 @@
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
-import { describeModel } from "./describe-model.js";
+import { describeTypeModel } from "./describe-type-model.js";
 import { followTargets, type SanitizedSchema } from "./sanitize-schema.js";
 import { countEntries, type StepBudget } from "./step-budget.js";
 import { toJsonWithin, truncateJson } from "../json/describe-value.js";
@@ -190,7 +190,7 @@ function readProperties(schema: JsonObject, context: ReadContext): TypeConstrain
   const patterns = Object.entries(toObject(patternProperties)).slice(0, MAX_PATTERNS);
   const notes = patterns.map(
     ([pattern, inner]) =>
-      `Keys that match ${truncateJson(pattern)}; values: ${describeModel(readOthers(inner))}.`,
+      `Keys that match ${truncateJson(pattern)}; values: ${describeTypeModel(readOthers(inner))}.`,
   );
   const additional = additionalProperties ?? (patterns.length === 0 ? undefined : false);
   return {
@@ -218,7 +218,7 @@ function readItems(schema: JsonObject, context: ReadContext): TypeConstraints {
   const models = tuple.map((item) => readTypeModel(item, context));
   const isClosed = typeof maxItems === "number" && maxItems <= tuple.length;
   const rest = isClosed ? false : ((tuple === items ? additionalItems : items) ?? true);
-  const order = models.map((model) => describeModel(model));
+  const order = models.map((model) => describeTypeModel(model));
   return {
     items: union([...models, readTypeModel(rest, context)], context.steps),
     notes: [`${NOTE_LABELS.tuple} ${order.join(", ")}.`],
@@ -342,7 +342,7 @@ const NOTES_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => string[]>
   null: () => [],
 };
 
-/** The beginnings of notes by which a constraint is found again when it is violated (`shown-schema.ts`). */
+/** The beginnings of notes by which a constraint is found again when it is violated (`visible-constraints.ts`). */
 export const NOTE_LABELS = {
   not: "Must not match:",
   contains: "At least one item must match:",

@@ -11,7 +11,7 @@ import { LinearPatterns } from "./linear-pattern.js";
 import { toPortableSchema } from "./portable-schema.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
-import { ShownSchema } from "./shown-schema.js";
+import { VisibleConstraints } from "./visible-constraints.js";
 import { StepBudget, StepLimitError } from "./step-budget.js";
 
 /** `format` is an annotation in newer drafts; enforcing it would reject what the server accepts. */
@@ -46,7 +46,7 @@ export class SchemaValidator {
   readonly #warnings: string[] = [];
   #reportedCount = 0;
   #compiled: CompiledSchema | undefined;
-  #shown: ShownSchema | undefined;
+  #shown: VisibleConstraints | undefined;
   #hasUnreadable = false;
 
   /** `toPortable` returns what a model sees of the schema, if that is known already. */
@@ -127,7 +127,7 @@ export class SchemaValidator {
   /** Arguments are refused only for what the model can read. Otherwise the server decides. */
   #selectReadable(errors: readonly ValidationError[], value: unknown): readonly ValidationError[] {
     if (this.#subject === "result") return errors;
-    this.#shown ??= new ShownSchema(this.#toPortable(this.#original));
+    this.#shown ??= new VisibleConstraints(this.#toPortable(this.#original));
     const readable = this.#shown.selectReadable(errors, value);
     const [error] = errors;
     if (readable.length === 0 && error !== undefined) this.#warnUnreadable(error);

@@ -13,7 +13,7 @@ import {
 } from "../tool-search/tool-search.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
-import { matchesName } from "../tools/tool-policy.js";
+import { matchesName } from "../tools/resolve-tool-rules.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
 import { LiveToolList } from "./live-tool-list.js";
 import { LOAD_TOOL, SEARCH_TOOL, selectLoadedTools } from "./loaded-tools.js";

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { McpClientOptions } from "../client/client-internals.js";
+import type { McpClientOptions } from "../client/client-components.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import { type Clock, systemClock } from "../async/clock.js";
 import type { AllowAddress } from "../config/address-policy.js";

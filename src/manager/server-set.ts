@@ -9,7 +9,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
-import { ConnectSlots } from "./connect-slots.js";
+import { ConnectLimiter } from "./connect-limiter.js";
 import { ManagedServer, type LifecycleState } from "./managed-server.js";
 import type { ManagerSettings } from "./manager-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "./mcp-events.js";
@@ -121,12 +121,12 @@ class ConnectAttempt {
   }
 
   /** Connects the server at its turn, within a slot. Never rejects. */
-  async run(slots: ConnectSlots, prepare: PrepareConnect): Promise<void> {
+  async run(limiter: ConnectLimiter, prepare: PrepareConnect): Promise<void> {
     const { cancellation } = this.operation;
     let release: (() => void) | undefined;
     try {
       if (this.operation.mustWait) await this.operation.waitForTurn();
-      release = await slots.acquire(this.server.endpoint, cancellation);
+      release = await limiter.acquire(this.server.endpoint, cancellation);
       if (!(await prepare(this.server))) return;
       cancellation.throwIfCancelled();
       this.#previous = this.server.getRestorableState();
@@ -186,12 +186,12 @@ export class ServerSet {
   readonly #operations = new Map<string, Set<ServerOperation>>();
   readonly #clientSubscriptions = new Map<SubscribeFn, Map<McpClient, () => void>>();
   /** Shared by all calls, so that servers that are added one by one are limited, too. */
-  readonly #slots: ConnectSlots;
+  readonly #connectLimiter: ConnectLimiter;
   #closing: Promise<void> | undefined;
 
   constructor(settings: ManagerSettings) {
     this.settings = settings;
-    this.#slots = new ConnectSlots(settings);
+    this.#connectLimiter = new ConnectLimiter(settings);
     this.events = new TypedEmitter(
       (error) => settings.warn(`An event listener threw: ${String(error)}`),
       MANAGER_CHANNELS,
@@ -319,7 +319,7 @@ export class ServerSet {
     let isAborted = false;
     const run = async (attempt: ConnectAttempt) => {
       const mayConnect = (server: ManagedServer) => !isAborted && this.#servers.get(server.name) === server;
-      await attempt.run(this.#slots, (server) => mayConnect(server) && prepare(server));
+      await attempt.run(this.#connectLimiter, (server) => mayConnect(server) && prepare(server));
       attempt.decide(isStrict, onServerError);
       if (attempt.thrown.length > 0) isAborted = concurrency === 1;
       // What may be rolled back is kept until it is clear whether it is.

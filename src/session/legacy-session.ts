@@ -5,7 +5,7 @@ import { ZOD_CONTEXT } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
-import { LEGACY_VERSIONS } from "./era-detection.js";
+import { LEGACY_VERSIONS } from "./protocol-eras.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
 import { stripTask } from "./server-requests/input-required.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";

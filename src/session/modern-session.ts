@@ -14,7 +14,7 @@ import {
 } from "../transports/http/modern-era.js";
 import { invalidResponseError } from "../transports/json-rpc.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
-import { DISCOVER_METHOD, mayRequireSession, rejectsModernEra, toEnvelope } from "./era-detection.js";
+import { DISCOVER_METHOD, mayRequireSession, rejectsModernEra, toEnvelope } from "./protocol-eras.js";
 import { ListenStream } from "./listen-stream.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
 import {

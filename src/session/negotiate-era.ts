@@ -8,7 +8,7 @@ import {
   UNKNOWN_METHOD,
   PROTOCOL_CODES,
 } from "../transports/http/modern-era.js";
-import { rejectsModernEra, toEnvelope } from "./era-detection.js";
+import { rejectsModernEra, toEnvelope } from "./protocol-eras.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import type { SessionChannel } from "./session-channel.js";
 import type { Session } from "./session.js";

@@ -8,7 +8,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
-import { LEGACY_VERSIONS } from "./era-detection.js";
+import { LEGACY_VERSIONS } from "./protocol-eras.js";
 import { INSTRUCTIONS, SERVER_INFO, type ServerMetadata, type Session } from "./session.js";
 
 /** A session that another process or run opened and saved. */

@@ -19,11 +19,11 @@ import {
 import {
   type LevelRule,
   type ResolvedRule,
-  resolveRules,
+  resolveToolRules,
   type RuleSet,
   type RuleTarget,
   type UnmatchedRule,
-} from "./tool-policy.js";
+} from "./resolve-tool-rules.js";
 import type { CallInterceptor, ToolRuntime } from "./tool-run.js";
 import { resolveDescriptions, type ToolDescription, toToolDescription } from "./tool-description.js";
 import { isToolAllowed, type ToolFilter } from "./tool-filter.js";
@@ -183,7 +183,7 @@ function applyRules(
     const prefix = toNamePrefix(server, naming);
     return prefix === undefined ? [] : [[server, prefix] as const];
   });
-  return resolveRules(groups, rules, {
+  return resolveToolRules(groups, rules, {
     namePrefixes: new Map(prefixes),
     toBaseName: (tool) => tryName(toNamedTool(tool), naming),
     error,

@@ -293,18 +293,18 @@ function isBlank(content: ConvertedResult["content"]): boolean {
 function convertResult(result: ToolResult, run: ToolRun): ConvertedResult | Promise<ConvertedResult> {
   const { runtime, context, notice } = run;
   const { structuredContent, outputHandling, contentChars } = outputSettings(runtime);
-  const { largeResults: keeper } = runtime.settings;
+  const { largeResults: resultStore } = runtime.settings;
   const truncate = context.toolCallId !== undefined;
-  const mediaBytes = keeper?.options.mediaBytes;
+  const mediaBytes = resultStore?.options.mediaBytes;
   const options = { structuredContent, outputHandling, contentChars, truncate, mediaBytes };
   const converted = toToolContent(result, options);
   const artifact = withUi(withCustomData(converted.artifact, result, runtime), runtime);
-  if (keeper === undefined || converted.whole === undefined) {
+  if (resultStore === undefined || converted.whole === undefined) {
     const content =
       truncate && !result.isError && isBlank(converted.content) ? NO_CONTENT : converted.content;
     return { artifact, content: withNotice(content, notice) };
   }
-  return keepLargeResult(run, keeper, { content: converted.content, whole: converted.whole }).then(
+  return keepLargeResult(run, resultStore, { content: converted.content, whole: converted.whole }).then(
     (content) => ({ artifact, content: withNotice(content, notice) }),
   );
 }

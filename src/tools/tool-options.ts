@@ -6,7 +6,7 @@ import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA } from "../config/tool-rul
 import { OUTPUT_FIELDS, type ServerOutput } from "../config/output-options.js";
 import { isFunction, option, type OptionsOf, optionsSchema } from "../config/parse-options.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
-import { LARGE_RESULTS_SCHEMA, ResultKeeper } from "./large-results/result-keeper.js";
+import { LARGE_RESULTS_SCHEMA, LargeResultStore } from "./large-results/large-result-store.js";
 import type { ToolProgress } from "./progress-reporter.js";
 import { DESCRIPTION_DEFAULTS, type DescriptionLimits, resolveDescriptions } from "./tool-description.js";
 
@@ -171,7 +171,7 @@ export type ToolSettings = Required<
 > & {
   readonly descriptions: DescriptionLimits;
   /** `undefined`: large results are truncated. */
-  readonly largeResults: ResultKeeper | undefined;
+  readonly largeResults: LargeResultStore | undefined;
 } & {
   readonly [Hook in Hooks]: ToolOptions[Hook] | undefined;
 } & Pick<ContentOptions, "outputHandling" | "contentChars">;
@@ -191,7 +191,7 @@ export function resolveToolOptions(options: ToolOptions): ToolSettings {
     onToolError: options.onToolError ?? TOOL_DEFAULTS.onToolError,
     outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...omitUndefined(options.outputHandling) },
     contentChars,
-    largeResults: keepOptions === "truncate" ? undefined : new ResultKeeper(keepOptions, contentChars),
+    largeResults: keepOptions === "truncate" ? undefined : new LargeResultStore(keepOptions, contentChars),
     beforeToolCall: options.beforeToolCall,
     afterToolCall: options.afterToolCall,
     customData: options.customData,

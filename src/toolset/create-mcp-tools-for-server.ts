@@ -1,4 +1,4 @@
-import { fromSnapshot, toResourceMetadata } from "../catalog/select-resource-tools.js";
+import { fromSnapshot, toResourceMetadata } from "../catalog/select-agent-tools.js";
 import { SkillCatalog } from "../catalog/skill-catalog.js";
 import { ToolCatalog } from "../catalog/tool-catalog.js";
 import type { McpClient } from "../client/mcp-client.js";
@@ -63,10 +63,10 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     metadata,
     refreshSchemaBeforeCall,
   });
-  const keeper = create.settings.largeResults;
+  const resultStore = create.settings.largeResults;
   const identify = createIdentify((name) => (name === client.name ? client : undefined));
   const inputs = [
-    ...(keeper === undefined ? [] : [createReadResultTool(keeper, { identify })]),
+    ...(resultStore === undefined ? [] : [createReadResultTool(resultStore, { identify })]),
     withAddedTools(serverTools, [
       ...(addedTools.resources ? createResourceTools(client) : []),
       ...(addedTools.skills ? createSkillTools(new SkillCatalog(client)) : []),

@@ -1,4 +1,4 @@
-import { selectResourceTools, toResourceMetadata } from "../catalog/select-resource-tools.js";
+import { selectAgentTools, toResourceMetadata } from "../catalog/select-agent-tools.js";
 import { parseArgument } from "../config/parse-options.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { AGENT_ADDRESS, getAddressOrigin, withAddressOrigin } from "../config/address-policy.js";
@@ -17,7 +17,7 @@ import {
 } from "./toolset-options.js";
 import { toListedTools, ToolList, type ServerToolsInput } from "./tool-list.js";
 import type { McpToolset } from "./mcp-toolset.js";
-import { startToolset } from "./toolset.js";
+import { startToolset } from "./start-toolset.js";
 import type {
   AddressedServerDefinition,
   ResolveContext,
@@ -135,7 +135,7 @@ function resourceToServerTools(
   listed: readonly McpToolInfo[] | undefined,
 ): ServerToolsInput | undefined {
   if (resource === undefined) return toListedTools(name, listed);
-  const tools = selectResourceTools(resource, listed);
+  const tools = selectAgentTools(resource, listed);
   const { discovery } = resource;
   const refreshSchemaBeforeCall = discovery.type === "cached" && discovery.refreshSchemaBeforeCall;
   return tools && { tools, metadata: toResourceMetadata(resource), refreshSchemaBeforeCall };

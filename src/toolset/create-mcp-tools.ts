@@ -6,7 +6,7 @@ import { McpServerManager } from "../manager/mcp-server-manager.js";
 import { type McpToolsOptions, resolveFactoryOptions, TOOLS_OPTIONS_SCHEMA } from "./toolset-options.js";
 import { toListedTools, ToolList } from "./tool-list.js";
 import type { McpToolset } from "./mcp-toolset.js";
-import { startToolset } from "./toolset.js";
+import { startToolset } from "./start-toolset.js";
 
 /** Like the overload below, with the servers as most MCP clients write them. */
 export async function createMcpTools<Name extends string>(

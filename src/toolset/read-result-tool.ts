@@ -6,11 +6,11 @@ import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { WarningLimit } from "../telemetry/warning-limit.js";
 import type { CreateToolsOptions, ServerTools } from "../tools/create-tools.js";
-import type { IdentifyCaller, ResultKeeper } from "../tools/large-results/result-keeper.js";
+import type { IdentifyCaller, LargeResultStore } from "../tools/large-results/large-result-store.js";
 import { ReadArgumentError, ResultText } from "../tools/large-results/result-text.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
-import { RuleSet } from "../tools/tool-policy.js";
+import { RuleSet } from "../tools/resolve-tool-rules.js";
 
 const LINE_NUMBER = { type: "integer", minimum: 1 };
 
@@ -44,10 +44,10 @@ const UNKNOWN_HANDLE =
 
 /** The tool with which a model reads what was kept of large results. It belongs to the toolset, not to a server. */
 export function createReadResultTool(
-  keeper: ResultKeeper,
+  resultStore: LargeResultStore,
   { identify, closed }: { readonly identify: IdentifyCaller; readonly closed?: CancelScope },
 ): ServerTools {
-  keeper.identify = identify;
+  resultStore.identify = identify;
   return {
     server: TOOLSET_SERVER,
     tools: [{ info: READ_RESULT }],
@@ -58,7 +58,7 @@ export function createReadResultTool(
       redact: (message) => message,
       identityOf: () => "",
       callTool: async (call, options) => {
-        const text = await readResult(keeper, call, options);
+        const text = await readResult(resultStore, call, options);
         return new ToolResult({ content: [{ type: "text", text }] }, undefined, SOURCE);
       },
     },
@@ -73,19 +73,19 @@ export function createReadResultTool(
 
 const SOURCE = { server: TOOLSET_SERVER, tool: READ_RESULT.name };
 
-/** Finds the tool that the keeper names to models. Without it, large results are truncated. */
+/** Finds the tool that the store names to models. Without it, large results are truncated. */
 export function attachReader(
   tools: readonly McpTool[],
-  { settings: { largeResults: keeper }, warn }: Pick<CreateToolsOptions, "settings" | "warn">,
+  { settings: { largeResults: resultStore }, warn }: Pick<CreateToolsOptions, "settings" | "warn">,
 ): void {
-  if (keeper === undefined) return;
-  keeper.reader = tools.find(({ listed }) => listed.server === TOOLSET_SERVER)?.runtime;
-  if (keeper.reader === undefined)
+  if (resultStore === undefined) return;
+  resultStore.reader = tools.find(({ listed }) => listed.server === TOOLSET_SERVER)?.runtime;
+  if (resultStore.reader === undefined)
     warn(`Large results are truncated and not kept, because the tool rules exclude "${READ_RESULT.name}".`);
 }
 
 async function readResult(
-  keeper: ResultKeeper,
+  resultStore: LargeResultStore,
   { args = {} }: ToolCall,
   options: CallToolOptions,
 ): Promise<string> {
@@ -93,9 +93,9 @@ async function readResult(
   if (grep !== undefined && jsonPath !== undefined)
     throw argumentError("jsonPath", "use either grep or jsonPath");
   const context = toCallContext(options.context, { ...SOURCE, purpose: "call", signal: options.signal });
-  const texts = await keeper.find(toText(handle), context);
+  const texts = await resultStore.find(toText(handle), context);
   if (texts === undefined) throw argumentError("handle", UNKNOWN_HANDLE);
-  const text = new ResultText(texts, keeper.options.readChars);
+  const text = new ResultText(texts, resultStore.options.readChars);
   const cancellation = CancelScope.fromSignal(options.signal);
   try {
     if (jsonPath !== undefined) return text.readPath(toText(jsonPath));

@@ -21,12 +21,12 @@ import { filterTools } from "../tools/tool-filter.js";
 import { describeValue } from "../json/describe-value.js";
 import { type CallerConfig, toCallerContext, type ToolsetCall } from "./mcp-toolset.js";
 import { isAddedTool } from "./added-tools.js";
-import { type AddedToolsOptions, ToolAdditions } from "./tool-additions.js";
+import { type AddedToolsOptions, ResourceAndSkillTools } from "./resource-and-skill-tools.js";
 import { attachReader, createReadResultTool } from "./read-result-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import type { McpClient } from "../client/mcp-client.js";
-import type { IdentifyCaller } from "../tools/large-results/result-keeper.js";
-import { RuleSet } from "../tools/tool-policy.js";
+import type { IdentifyCaller } from "../tools/large-results/large-result-store.js";
+import { RuleSet } from "../tools/resolve-tool-rules.js";
 
 export type ServerToolsInput = Pick<ServerTools, "tools" | "metadata" | "refreshSchemaBeforeCall">;
 
@@ -68,7 +68,7 @@ export class ToolList {
   readonly #changes: TypedEmitter<{ toolsChanged: { readonly server: string } }>;
   /** The tools that belong to no server. First, so that no server can take their names. */
   readonly #ownTools: readonly ServerTools[];
-  readonly #additions: ToolAdditions;
+  readonly #resourceAndSkillTools: ResourceAndSkillTools;
   #all: McpTool[] = [];
   /** Frozen, because all users of the toolset share it. */
   #visible: McpTool[] = freezeArray([]);
@@ -88,7 +88,7 @@ export class ToolList {
   constructor(deps: ToolListDependencies) {
     const { servers, create } = deps;
     this.#deps = deps;
-    this.#additions = new ToolAdditions(deps.addedTools);
+    this.#resourceAndSkillTools = new ResourceAndSkillTools(deps.addedTools);
     this.#changes = new TypedEmitter((error) => create.warn(`An event listener threw: ${String(error)}`));
     this.#createOptions = {
       ...create,
@@ -96,9 +96,11 @@ export class ToolList {
       error: logOnce(create.error),
       onApprovalDecided: (event) => servers.events.emit("approvalDecided", event),
     };
-    const keeper = create.settings.largeResults;
+    const resultStore = create.settings.largeResults;
     const identify = createIdentify((name) => servers.find(name)?.client);
-    this.#ownTools = keeper ? [createReadResultTool(keeper, { identify, closed: servers.closed })] : [];
+    this.#ownTools = resultStore
+      ? [createReadResultTool(resultStore, { identify, closed: servers.closed })]
+      : [];
   }
 
   /** Includes tools that are blocked or whose server is disconnected: calling them fails with a specific error. */
@@ -201,7 +203,7 @@ export class ToolList {
   #hasNewCondition(name: string): boolean {
     const server = this.#deps.servers.find(name);
     if (server === undefined) return this.#conditions.delete(name);
-    const { resources, skills } = this.#additions.for(server);
+    const { resources, skills } = this.#resourceAndSkillTools.for(server);
     const condition = `${server.isDisconnected} ${resources} ${skills}`;
     if (this.#conditions.get(name) === condition) return false;
     this.#conditions.set(name, condition);
@@ -349,7 +351,7 @@ export class ToolList {
     const { client, catalog } = server;
     if (input === undefined) return [];
     const serverTools = withServerRules({ ...input, client, lookup: catalog, caller: server });
-    return [this.#additions.addTo(serverTools, server)];
+    return [this.#resourceAndSkillTools.addTo(serverTools, server)];
   }
 }
 

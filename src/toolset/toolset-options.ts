@@ -30,7 +30,7 @@ import {
   TOOL_OPTION_FIELDS,
   type ToolOptions,
 } from "../tools/tool-options.js";
-import { RuleSet } from "../tools/tool-policy.js";
+import { RuleSet } from "../tools/resolve-tool-rules.js";
 
 const FACTORY_FIELDS = {
   ...TOOL_OPTION_FIELDS,

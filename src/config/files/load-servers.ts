@@ -26,7 +26,7 @@ import {
   findProjectPaths,
   parseDocument,
 } from "./parse-document.js";
-import { readServer, type ServerProblem, toReadable } from "./read-server.js";
+import { readServerEntry, type ServerProblem, toReadable } from "./read-server-entry.js";
 
 /** More than any real file has. */
 const MAX_SERVERS = 1_000;
@@ -209,7 +209,7 @@ class ServerMerger {
       this.#files.set(name, source.file);
       return { ...skipped, state: "disabled", reason };
     }
-    const { variables, ignored, ready, disabledReason, problems, restricted } = await readServer(entry, {
+    const { variables, ignored, ready, disabledReason, problems, restricted } = await readServerEntry(entry, {
       file,
       folders: this.#settings.folders,
       readText: (path) => this.#reader.text(path),

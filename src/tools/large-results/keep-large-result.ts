@@ -2,7 +2,7 @@ import { isTextBlock, type LangChainBlock, textBlock, toContent } from "../conte
 import { countTextChars, formatCount, type ToolContent } from "../content/tool-content.js";
 import { resolveOutput } from "../tool-options.js";
 import type { ToolRun } from "../tool-run.js";
-import { isMovedByDeepAgent, type ResultKeeper } from "./result-keeper.js";
+import { isMovedByDeepAgent, type LargeResultStore } from "./large-result-store.js";
 import { ResultText } from "./result-text.js";
 
 /**
@@ -11,10 +11,10 @@ import { ResultText } from "./result-text.js";
  */
 export async function keepLargeResult(
   { runtime, context }: ToolRun,
-  keeper: ResultKeeper,
+  resultStore: LargeResultStore,
   { content, whole }: Required<Pick<ToolContent, "content" | "whole">>,
 ): Promise<string | LangChainBlock[]> {
-  const { reader, options } = keeper;
+  const { reader, options } = resultStore;
   const { runConfig, state } = context;
   const chars = countTextChars(whole);
   if (isMovedByDeepAgent(state, chars)) return toContent([...whole]);
@@ -22,7 +22,7 @@ export async function keepLargeResult(
   try {
     const texts = whole.filter(isTextBlock).map(({ text }) => text);
     const { server } = runtime;
-    const handle = await keeper.keep({ server, context: context.toPlainContext(), texts });
+    const handle = await resultStore.keep({ server, context: context.toPlainContext(), texts });
     const text = new ResultText(texts, options.readChars);
     const { contentChars } = resolveOutput(runtime.settings, runtime.caller.output);
     const preview = text.preview(Math.min(options.previewChars, contentChars));

@@ -6,7 +6,7 @@ const MAX_DEPTH = 2;
 const MAX_ENTRIES = 20;
 
 /** Describes values in a sentence: `integer from 1 to 9`, `"asc" or "desc"`, `{ name: string; age?: integer }`. */
-export function describeModel(model: TypeModel, depth = 0): string {
+export function describeTypeModel(model: TypeModel, depth = 0): string {
   const types = intendedTypes(model);
   if (types.length === 0) return "none";
   if (isUnconstrained(model)) return "anything";
@@ -69,15 +69,15 @@ const DESCRIPTIONS_BY_TYPE: Readonly<
     if (depth >= MAX_DEPTH) return "object";
     const entries = [...(properties ?? [])].slice(0, MAX_ENTRIES).map(([name, model]) => {
       const mark = required?.includes(name) === true ? "" : "?";
-      return `${name}${mark}: ${describeModel(model, depth + 1)}`;
+      return `${name}${mark}: ${describeTypeModel(model, depth + 1)}`;
     });
     const others = additional === undefined || additional.size === 0 || isUnconstrained(additional);
-    if (!others) entries.push(`[key]: ${describeModel(additional, depth + 1)}`);
+    if (!others) entries.push(`[key]: ${describeTypeModel(additional, depth + 1)}`);
     return entries.length === 0 ? "object" : `{ ${entries.join("; ")} }`;
   },
   array: ({ items, bounds }, depth) =>
     [
-      items === undefined || depth >= MAX_DEPTH ? "array" : `array of ${describeModel(items, depth + 1)}`,
+      items === undefined || depth >= MAX_DEPTH ? "array" : `array of ${describeTypeModel(items, depth + 1)}`,
       ...describeRange(bounds?.minItems, bounds?.maxItems, " items"),
     ].join(" "),
   null: () => "null",

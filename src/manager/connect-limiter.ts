@@ -14,7 +14,7 @@ const PROGRAMS = "programs";
  * not respond has at most half of all slots, so it does not hold back the others. First in, first out, except that the
  * slot of a host that has used all of its own goes to the next server of that host.
  */
-export class ConnectSlots {
+export class ConnectLimiter {
   readonly #settings: Pick<ManagerSettings, "concurrency" | "programConcurrency">;
   readonly #waiting = new Set<Waiter>();
   /** Those whose group has used all of its slots, by group. Apart, so that the others are found without a search. */

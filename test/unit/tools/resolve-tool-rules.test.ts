@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { McpToolInfo, ToolRules } from "../../../src/index.js";
-import { resolveRules, RuleSet } from "../../../src/tools/tool-policy.js";
+import { resolveToolRules, RuleSet } from "../../../src/tools/resolve-tool-rules.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 function tool(name: string): McpToolInfo {
@@ -19,7 +19,7 @@ async function resolve(names: readonly string[], serverRules: ToolRules, allRule
     return { server: "s", info, names: [name], decided };
   });
   const tools = await Promise.all(targets);
-  const { rules, unmatched } = resolveRules([{ server: "s", rules: ofServer, tools }], ofAll, {
+  const { rules, unmatched } = resolveToolRules([{ server: "s", rules: ofServer, tools }], ofAll, {
     namePrefixes: new Map(),
     toBaseName: ({ info }) => info.name,
     error: (message) => errors.push(message),

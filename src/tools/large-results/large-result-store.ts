@@ -82,7 +82,7 @@ export type IdentifyCaller = (server: string, context: CallContext) => string | 
 const HANDLE_BYTES = 16;
 
 /** Keeps the text of large results by handle. A handle belongs to the caller and the thread that it was created for. */
-export class ResultKeeper {
+export class LargeResultStore {
   readonly options: Required<Omit<LargeResultOptions, "store">>;
   /** `undefined` while rules exclude the tool: then results are truncated. */
   reader: ResultReader | undefined;

@@ -16,7 +16,7 @@ export interface AddedToolsOptions {
 }
 
 /** Adds tools to those of the servers that have announced what the tools need. */
-export class ToolAdditions {
+export class ResourceAndSkillTools {
   readonly #options: AddedToolsOptions;
   /** The last known capabilities of each server, for the time when it has no session. */
   readonly #capabilities = new WeakMap<ManagedServer, JsonObject>();

@@ -69,7 +69,7 @@ const NO_RESOLVED_RULE: ResolvedRule = Object.freeze({ rule: Object.freeze({}), 
  * between levels, the strictest guard counts: a tool has to be kept by both, and approval is required if either
  * requires it. Every other field and each injected argument comes from the server's level if that sets it.
  */
-export function resolveRules(
+export function resolveToolRules(
   servers: readonly ServerRules[],
   rulesForAll: RuleSet,
   { namePrefixes, toBaseName, error }: ResolveOptions,

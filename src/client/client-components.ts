@@ -15,7 +15,7 @@ import { PromptClient } from "./prompt-client.js";
 import { RequestEventEmitter } from "./request-event-emitter.js";
 import { IDEMPOTENT_CALL, RequestRunner } from "./request-runner.js";
 import { ResourceClient } from "./resource-client.js";
-import { SubscriptionRecovery } from "./session-state.js";
+import { SubscriptionRecovery } from "./restored-session-state.js";
 import { SkillClient } from "./skills/skill-client.js";
 import { TaskClient } from "./tasks/task-client.js";
 import { ToolClient } from "./tool-client.js";
@@ -41,7 +41,7 @@ const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>({
 });
 
 /** The components of a client. */
-export interface ClientInternals {
+export interface ClientComponents {
   readonly events: ClientEvents;
   readonly lifecycle: ClientLifecycle;
   readonly breakers: CircuitBreakers;
@@ -57,7 +57,7 @@ export interface ClientInternals {
 }
 
 /** Creates and wires the components of a client. Opens no connection. */
-export function createClientInternals(config: ServerConfig, options: McpClientOptions): ClientInternals {
+export function createClientComponents(config: ServerConfig, options: McpClientOptions): ClientComponents {
   const { name: server } = config;
   const {
     clientInfo = CLIENT_INFO,

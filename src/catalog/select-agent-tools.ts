@@ -3,7 +3,7 @@ import type { McpToolInfo } from "../config/list-items.js";
 import type { JsonObject } from "../json/json.js";
 
 /** A tool of an agent resource. */
-export interface AgentTool {
+export interface SelectedAgentTool {
   /** The tool as its snapshot or its server describes it. */
   readonly info: McpToolInfo;
   /** Settings for single arguments, from the snapshot; empty for a tool without one. */
@@ -14,10 +14,10 @@ export interface AgentTool {
  * The tools of an agent resource: its snapshots, or what the server lists (all of it, or only tools that
  * have a snapshot). Returns `undefined` if the server must be listed first.
  */
-export function selectResourceTools(
+export function selectAgentTools(
   resource: McpAgentResource,
   listed: readonly McpToolInfo[] | undefined,
-): AgentTool[] | undefined {
+): SelectedAgentTool[] | undefined {
   const { discovery, availableTools } = resource;
   if (discovery.type === "cached") return availableTools.map(fromSnapshot);
   const snapshots = new Map(availableTools.map((snapshot) => [snapshot.name, snapshot]));
@@ -27,7 +27,7 @@ export function selectResourceTools(
 }
 
 /** The tool that a snapshot describes. */
-export function fromSnapshot({ argumentProperties, ...info }: ToolSnapshot): AgentTool {
+export function fromSnapshot({ argumentProperties, ...info }: ToolSnapshot): SelectedAgentTool {
   return { info, argumentProperties };
 }
 

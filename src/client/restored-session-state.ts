@@ -34,7 +34,7 @@ const RESTORE_CONCURRENCY = 8;
 const MAX_RESTORE_WARNINGS = 5;
 
 /** State of a session that is restored on every new session: log level and resource subscriptions. */
-export class SessionState {
+export class RestoredSessionState {
   logLevel: LogLevel | undefined;
   readonly subscriptions = new ResourceSubscriptions();
 

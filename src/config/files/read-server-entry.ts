@@ -66,7 +66,7 @@ export function toReadable(text: string): string {
  * Converts an entry of a config file to a server definition: translates it, expands variables and validates
  * it.
  */
-export async function readServer(
+export async function readServerEntry(
   { name, value, disabledBy }: ConfigEntry,
   context: ReadContext,
 ): Promise<ReadServer> {

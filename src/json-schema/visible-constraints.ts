@@ -36,7 +36,7 @@ interface ShownValue {
  * declared in `allOf` or `then`, an argument "is missing" and "is not allowed" in turn; with overlapping `oneOf`
  * branches, a good value matches too many. In such cases the server decides.
  */
-export class ShownSchema {
+export class VisibleConstraints {
   readonly #root: JsonObject;
   readonly #evaluator: SchemaEvaluator;
   readonly #steps = new StepBudget(MAX_STEPS);
