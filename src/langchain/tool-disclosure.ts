@@ -1,7 +1,7 @@
 import { AIMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool, StructuredTool } from "@langchain/core/tools";
-import { findClosestMatch } from "../errors/find-closest-match.js";
+import { suggestMatch } from "../errors/find-closest-match.js";
 import { assertOptionalArray, option, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { isStringArray, toArray, toObject } from "../json/json.js";
 import { type CountTokens, countToolTokens } from "../tool-search/estimate-tokens.js";
@@ -337,8 +337,7 @@ export class ToolDisclosure {
     const tools = (await this.#list(config)).filter(({ mcp }) => mcp.server !== TOOLSET_SERVER);
     const servers = [...new Set(tools.map(({ mcp }) => mcp.server))];
     if (server !== undefined && server !== "" && !servers.includes(server)) {
-      const closest = findClosestMatch(server, servers);
-      const hint = closest === undefined ? "" : ` Did you mean "${closest}"?`;
+      const hint = suggestMatch(server, servers);
       return `There is no server "${toOneLine(server)}".${hint} Search without a server to search all of them.`;
     }
     const result = await this.#search.search({
@@ -373,9 +372,8 @@ export class ToolDisclosure {
     const loaded = requested.filter((name) => known.includes(name));
     const missing = requested.filter((name) => !known.includes(name));
     const lines = missing.map((name) => {
-      const closest = findClosestMatch(name, known);
-      const hint = closest === undefined ? "Search for it with search_tools." : `Did you mean "${closest}"?`;
-      return `There is no tool "${toOneLine(name)}". ${hint}`;
+      const hint = suggestMatch(name, known, " Search for it with search_tools.");
+      return `There is no tool "${toOneLine(name)}".${hint}`;
     });
     if (loaded.length > 0) lines.unshift(`Loaded: ${loaded.join(", ")}. Call them now.`);
     return lines.length === 0 ? "No names were given." : lines.join("\n");

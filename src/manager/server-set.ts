@@ -4,7 +4,7 @@ import type { McpClientEvents } from "../client/client-events.js";
 import { type CloseOptions, parseCloseOptions } from "../client/client-lifecycle.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ServerConfig } from "../config/server-config.js";
-import { findClosestMatch } from "../errors/find-closest-match.js";
+import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
@@ -255,12 +255,11 @@ export class ServerSet {
     if (server !== undefined) return server;
     const configured = [...this.#servers.keys()];
     const names = configured.map((known) => `"${known}"`).join(", ");
-    const closest = typeof name === "string" ? findClosestMatch(name, configured) : undefined;
-    const problem =
-      typeof name === "string"
-        ? `Unknown server "${name}"`
-        : `A server name must be a string, got ${describeValue(name)}`;
-    const hint = closest === undefined ? "" : ` Did you mean "${closest}"?`;
+    const isName = typeof name === "string";
+    const problem = isName
+      ? `Unknown server "${name}"`
+      : `A server name must be a string, got ${describeValue(name)}`;
+    const hint = isName ? suggestMatch(name, configured) : "";
     const text = `${problem}; configured servers: ${names || "none"}.${hint}`;
     throw new McpRuntimeError("invalid-config", text, { server: name });
   }

@@ -9,6 +9,7 @@ import {
   type ToolRule,
   type ToolRules,
 } from "../config/tool-rules.js";
+import { editDistance } from "../errors/find-closest-match.js";
 import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { isPromiseLike } from "../json/json.js";
 
@@ -341,48 +342,18 @@ function maxDistance(key: string): number {
 
 /** Returns the distance of a name to a key: 0 if they differ only in case and separators, infinite above the limit. */
 function createDistance(key: string, limit: number): (name: string) => number {
-  const isPattern = key.includes("*");
   const lowerKey = key.toLowerCase();
   const normalizedKey = normalize(key);
   const isComparable = normalizedKey.replaceAll("*", "") !== "";
   return (name) => {
     if (isComparable && matchesName(normalizedKey, normalize(name))) return 0;
-    const isOtherLength = Math.abs(name.length - key.length) > limit && !isPattern;
-    if (limit === 0 || isOtherLength || name.length > MAX_COMPARED_LENGTH) return Number.POSITIVE_INFINITY;
+    if (limit === 0 || name.length > MAX_COMPARED_LENGTH) return Number.POSITIVE_INFINITY;
     return editDistance(lowerKey, name.toLowerCase(), limit);
   };
 }
 
 function normalize(text: string): string {
   return text.toLowerCase().replaceAll(/[^\p{L}\p{N}*]/gu, "");
-}
-
-/**
- * The edit distance between a name and the closest text that the pattern matches; infinite above the limit. Swapped
- * neighbors are one edit.
- */
-function editDistance(pattern: string, name: string, limit: number): number {
-  let rowBefore = new Uint16Array(name.length + 1);
-  let row = new Uint16Array(name.length + 1).map((_, index) => index);
-  let nextRow = new Uint16Array(name.length + 1);
-  for (let i = 0; i < pattern.length; i += 1) {
-    const isAny = pattern[i] === "*";
-    let left = (row[0] ?? 0) + (isAny ? 0 : 1);
-    let smallest = left;
-    nextRow[0] = left;
-    for (let j = 1; j <= name.length; j += 1) {
-      const above = row[j] ?? 0;
-      const replaced = (row[j - 1] ?? 0) + (pattern[i] === name[j - 1] ? 0 : 1);
-      left = isAny ? Math.min(above, left) : Math.min(replaced, above + 1, left + 1);
-      const isSwapped = i > 0 && j > 1 && pattern[i] === name[j - 2] && pattern[i - 1] === name[j - 1];
-      if (isSwapped) left = Math.min(left, (rowBefore[j - 2] ?? 0) + 1);
-      smallest = Math.min(smallest, left);
-      nextRow[j] = left;
-    }
-    if (smallest > limit) return Number.POSITIVE_INFINITY;
-    [rowBefore, row, nextRow] = [row, nextRow, rowBefore];
-  }
-  return row[name.length] ?? 0;
 }
 
 function describeCloseTool(

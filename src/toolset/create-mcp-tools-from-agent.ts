@@ -3,7 +3,7 @@ import { parseArgument } from "../config/parse-options.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { AGENT_ADDRESS, getAddressOrigin, withAddressOrigin } from "../config/address-policy.js";
 import type { AgentDefinition, McpAgentResource } from "../config/agent-definition.js";
-import { findClosestMatch } from "../errors/find-closest-match.js";
+import { findClosestMatch, suggestMatch } from "../errors/find-closest-match.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { parseServerConfigs, withServerSettings, parseServer } from "../config/parse-server.js";
 import type { ServerConfig } from "../config/server-config.js";
@@ -97,8 +97,7 @@ function createUnlistedWarner(warn: (message: string) => void) {
       const key = JSON.stringify([name, tool]);
       if (names.includes(tool) || reported.has(key)) continue;
       reported.add(key);
-      const closest = findClosestMatch(tool, names);
-      const hint = closest === undefined ? "" : ` Did you mean "${closest}"?`;
+      const hint = suggestMatch(tool, names);
       warn(`Resource "${name}": its server does not list the tool "${tool}" of availableTools.${hint}`);
     }
   };

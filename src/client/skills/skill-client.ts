@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { optionKeys } from "../../config/parse-options.js";
-import { findClosestMatch } from "../../errors/find-closest-match.js";
+import { suggestMatch } from "../../errors/find-closest-match.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
@@ -111,13 +111,9 @@ export class SkillClient {
     if (another !== undefined)
       throw this.#error("invalid-request", `Several skills are named "${name}": use the URI of one of them`);
     if (skill !== undefined) return skill;
-    const closest = findClosestMatch(
-      name,
-      skills.map((candidate) => candidate.name),
-    );
-    const hint =
-      closest === undefined ? "Use the name or the URI of a listed skill" : `Did you mean "${closest}"?`;
-    throw this.#error("not-found", `There is no skill "${excerpt(name)}". ${hint}`);
+    const names = skills.map((candidate) => candidate.name);
+    const hint = suggestMatch(name, names, " Use the name or the URI of a listed skill");
+    throw this.#error("not-found", `There is no skill "${excerpt(name)}".${hint}`);
   }
 
   /** Resolves the path or URI of a file. Nothing outside of the skill's folder is requested, and nothing that is not listed. */
