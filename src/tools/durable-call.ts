@@ -6,6 +6,7 @@ import { type ToolResult, toToolResult } from "../client/tool-result.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 import { isPlainObject } from "../json/json.js";
+import { type ApprovalLease, NO_LEASE, takeProcessLease, takeStoreLease } from "./approval/approval-lease.js";
 import { findPendingCalls, GraphTask } from "./graph-task.js";
 import { callError, deniedError } from "./tool-failure.js";
 import type { PreparedCall, ToolCaller, ToolRun } from "./tool-run.js";
@@ -26,6 +27,7 @@ interface CallRecord {
   readonly task?: McpTask | undefined;
 }
 
+type Approval = NonNullable<PreparedCall["approval"]>;
 type CallDetails = Pick<CallRecord, "key" | "callHash" | "identityHash">;
 
 const NO_CHECKPOINTER =
@@ -38,6 +40,11 @@ const NOT_SAVED =
 const NOT_RECORDED =
   "was not sent: approved and durable calls are recorded in the checkpoint before, and the checkpointer has not saved it in time. " +
   "Check the checkpointer, and resume the graph.";
+const NOT_SHARED =
+  "was not sent: its approval may be used by several processes, and nothing that they share records it. " +
+  'Set the option approvalStore; or use the durability "async" or "sync" with a checkpointer that keeps earlier checkpoints.';
+const NOT_LEASED =
+  "was not sent: the approvalStore did not record it. Check the store, and resume the graph.";
 const STARTED_ELSEWHERE =
   "another run has started it for the same approval, and its outcome is not known here. It is not sent again; a new call requires a new approval.";
 const FOREIGN_TASK =
@@ -52,15 +59,16 @@ export function notDurableError({ runtime, context }: ToolRun): McpRuntimeError 
 
 /**
  * A call that is sent once for its approval, also if several processes resume the graph, or one of them ends: what is about
- * to be sent is saved in the checkpoint before.
+ * to be sent is saved before, in the checkpoint and in the `approvalStore`.
  */
 export class ApprovedCall implements Pick<ToolCaller, "callTool"> {
   readonly #run: ToolRun;
   readonly #attempts: CallAttempts;
 
-  constructor(run: ToolRun, { key, argsHash }: NonNullable<PreparedCall["approval"]>) {
+  constructor(run: ToolRun, approval: Approval) {
+    const { key, argsHash } = approval;
     this.#run = run;
-    this.#attempts = new CallAttempts(run, { key, callHash: argsHash, identityHash: "" });
+    this.#attempts = new CallAttempts(run, { key, callHash: argsHash, identityHash: "" }, approval);
   }
 
   /**
@@ -70,9 +78,7 @@ export class ApprovedCall implements Pick<ToolCaller, "callTool"> {
   async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
     const { caller } = this.#run.runtime;
     if (options.input?.taskId !== undefined) return caller.callTool(call, options);
-    const records = await this.#attempts.find();
-    // Nothing can be recorded: without this, approved calls could not be sent at all.
-    if (records === undefined) return caller.callTool(call, options);
+    const records = (await this.#attempts.find()) ?? [];
     const attempt = mayHaveRunBefore(records) ? undefined : await this.#attempts.start();
     if (attempt === undefined) throw startedElsewhereError(this.#run);
     return this.#attempts.send(attempt, () => caller.callTool(call, options));
@@ -85,16 +91,23 @@ function startedElsewhereError(run: ToolRun): McpRuntimeError {
   return deniedError(run.runtime, STARTED_ELSEWHERE).with({ outcomeUnknown: true });
 }
 
-/** The attempts of all runs to send a call, as records in the checkpoint. */
+interface CallAttempt {
+  readonly id: string;
+  readonly lease: ApprovalLease;
+}
+
+/** The attempts of all runs to send a call, as records in the checkpoint. One run at a time may use an approval. */
 class CallAttempts {
   readonly #run: ToolRun;
   readonly #graphTask: GraphTask;
   readonly #details: CallDetails;
+  readonly #approval: Approval | undefined;
 
-  constructor(run: ToolRun, details: CallDetails) {
+  constructor(run: ToolRun, details: CallDetails, approval: Approval | undefined) {
     this.#run = run;
     this.#graphTask = new GraphTask(run.context.runConfig);
     this.#details = details;
+    this.#approval = approval;
   }
 
   /** Returns what was saved by earlier runs; `undefined` if nothing is saved while the graph runs (durability "exit"). */
@@ -109,18 +122,22 @@ class CallAttempts {
    * Saves that the call is about to be sent. Two runs may do this at the same time: at least one of them sees the other,
    * and then does not send it (`undefined`).
    */
-  async start(): Promise<string | undefined> {
-    const attempt = randomUUID();
-    await this.#graphTask.saveRecord({ ...this.#details, attempt, state: "starting" } satisfies CallRecord);
-    const records = this.#findOwn(await this.#graphTask.readRecords());
-    if (!records.some((record) => record.attempt === attempt)) throw configProblem(this.#run, NOT_RECORDED);
-    if (!mayHaveRunBefore(records.filter((record) => record.attempt !== attempt))) return attempt;
+  async start(): Promise<CallAttempt | undefined> {
+    const lease = await this.#takeLease();
+    if (lease === undefined) return undefined;
+    const attempt = { id: randomUUID(), lease };
+    try {
+      if (await this.#isOnlyAttempt(attempt)) return attempt;
+    } catch (error) {
+      await this.#saveOutcome(attempt, { state: "not-run" });
+      throw error;
+    }
     await this.#saveOutcome(attempt, { state: "not-run" });
     return undefined;
   }
 
   /** Sends the call, and saves the task that was created, or that the tool has not run. */
-  async send(attempt: string, callTool: () => Promise<ToolResult>): Promise<ToolResult> {
+  async send(attempt: CallAttempt, callTool: () => Promise<ToolResult>): Promise<ToolResult> {
     try {
       const result = await callTool();
       const { inputRequired } = result;
@@ -140,13 +157,46 @@ class CallAttempts {
     }
   }
 
-  /** The task is in the interrupt, too: a failure to save it here must not hide it. */
-  async #saveOutcome(attempt: string, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
-    try {
-      await this.#graphTask.saveRecord({ ...this.#details, attempt, ...outcome } satisfies CallRecord);
-    } catch (error) {
-      this.#run.runtime.warn(`The outcome of a call could not be saved in the checkpoint: ${String(error)}`);
+  /** Saves the attempt, and returns whether no other one may have run the call. */
+  async #isOnlyAttempt(attempt: CallAttempt): Promise<boolean> {
+    if (!this.#graphTask.canRecord) return true;
+    await this.#saveRecord(attempt, { state: "starting" });
+    const records = this.#findOwn(await this.#graphTask.readRecords());
+    if (!records.some((record) => record.attempt === attempt.id))
+      throw configProblem(this.#run, NOT_RECORDED);
+    return !mayHaveRunBefore(records.filter((record) => record.attempt !== attempt.id));
+  }
+
+  /** The checkpoint of the interrupt is enough where all resumes share it. Returns `undefined` if another run has the lease. */
+  async #takeLease(): Promise<ApprovalLease | undefined> {
+    const { settings } = this.#run.runtime;
+    if (this.#approval === undefined) return NO_LEASE;
+    const { key } = this.#approval;
+    if (settings.approvalStore !== undefined) {
+      try {
+        return await takeStoreLease(settings.approvalStore, key);
+      } catch (error) {
+        throw configProblem(this.#run, `${NOT_LEASED} ${String(error)}`);
+      }
     }
+    if (this.#graphTask.sharesRecords) return NO_LEASE;
+    const { processCheckpointer } = this.#graphTask;
+    if (processCheckpointer === undefined) throw configProblem(this.#run, NOT_SHARED);
+    return takeProcessLease(processCheckpointer, key);
+  }
+
+  /** The task is in the interrupt, too: a failure to save it here must not hide it. */
+  async #saveOutcome(attempt: CallAttempt, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
+    try {
+      await this.#saveRecord(attempt, outcome);
+      if (outcome.state === "not-run") await attempt.lease.release();
+    } catch (error) {
+      this.#run.runtime.warn(`The outcome of a call could not be saved: ${String(error)}`);
+    }
+  }
+
+  #saveRecord({ id }: CallAttempt, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
+    return this.#graphTask.saveRecord({ ...this.#details, attempt: id, ...outcome } satisfies CallRecord);
   }
 
   #findOwn(records: readonly unknown[]): CallRecord[] {
@@ -167,23 +217,24 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
   /** The task of another user. */
   #foreignTask: PausedTask | undefined;
 
-  private constructor(run: ToolRun, details: CallDetails) {
+  private constructor(run: ToolRun, details: CallDetails, approval: Approval | undefined) {
     this.#run = run;
-    this.#attempts = new CallAttempts(run, details);
+    this.#attempts = new CallAttempts(run, details, approval);
     this.#details = details;
   }
 
   /** @throws McpRuntimeError if the call was sent by another run, and its outcome is not known */
-  static async open(run: ToolRun): Promise<DurableCall> {
+  static async open(run: ToolRun, approval: Approval | undefined): Promise<DurableCall> {
     const { runtime, context } = run;
     const { messageId } = findPendingCalls(new GraphTask(context.runConfig).input);
     const identity = runtime.caller.identityOf({ context, signal: context.signal, purpose: "call" });
     const { toolCallId, server, tool } = context;
-    const call = new DurableCall(run, {
+    const details: CallDetails = {
       key: JSON.stringify([messageId, toolCallId]),
       callHash: fullHash({ server, tool, args: run.args }),
       identityHash: fullHash(identity),
-    });
+    };
+    const call = new DurableCall(run, details, approval);
     const records = await call.#attempts.find();
     if (records === undefined) throw configProblem(run, NOT_SAVED);
     call.#restore(records);

@@ -14,7 +14,7 @@ interface Checkpointer {
 interface SavedCheckpoint {
   readonly pendingWrites?: [string, string, unknown][];
   readonly parentConfig?: JsonObject;
-  readonly checkpoint?: { readonly channel_values?: JsonObject };
+  readonly checkpoint?: { readonly id?: unknown; readonly channel_values?: JsonObject };
   readonly metadata?: { readonly source?: unknown };
 }
 
@@ -33,8 +33,12 @@ export const MAX_INTERRUPTS = 1_000;
 /** The LangGraph task that a config belongs to. Reads only the config, so that LangGraph need not be loaded. */
 export class GraphTask {
   readonly #config: RunnableConfig;
-  /** Where records are saved: with the first checkpoint that has the message, which all runs share, and with this one. */
+  /**
+   * Where records are saved: with the first checkpoint that has the message, with that of the interrupt, which all its
+   * resumes share, and with this one.
+   */
   #recordConfigs: readonly JsonObject[] = [];
+  #interruptConfig: JsonObject | undefined;
 
   constructor(config: RunnableConfig) {
     this.#config = config;
@@ -55,6 +59,20 @@ export class GraphTask {
   /** Identifies the graph and its thread. */
   get graphKey(): string {
     return JSON.stringify([this.#configurable["thread_id"], this.#namespace]);
+  }
+
+  /** Identifies the checkpoint that the task runs from. */
+  get checkpointId(): unknown {
+    const { checkpoint_map: checkpoints } = this.#configurable;
+    return isPlainObject(checkpoints) ? checkpoints[this.#namespace] : undefined;
+  }
+
+  /**
+   * The checkpointer, if it is LangGraph's own for one process: other processes cannot run its threads. A class that
+   * extends it may save them elsewhere.
+   */
+  get processCheckpointer(): object | undefined {
+    return this.#checkpointer?.constructor.name === "MemorySaver" ? this.#checkpointer : undefined;
   }
 
   /** Whether LangGraph saves nothing before the run ends: durability "exit", or `checkpointDuring: false`, its old name. */
@@ -86,10 +104,23 @@ export class GraphTask {
     return isAnswered || isResuming === true;
   }
 
+  /** Whether records can be saved. Call `findRecords` first. */
+  get canRecord(): boolean {
+    return this.#recordConfigs.length > 0;
+  }
+
+  /**
+   * Whether all runs that resume the interrupt save their records with the same checkpoint. A checkpointer that keeps only
+   * the latest checkpoint may have replaced that of the interrupt. Call `findRecords` first.
+   */
+  get sharesRecords(): boolean {
+    return this.#interruptConfig !== undefined;
+  }
+
   /** Reads the value of the task's last interrupt from the checkpoint; it may be from another process. */
   async lastQuestion(): Promise<unknown> {
     const { __pregel_task_id: task } = this.#configurable;
-    const saved = await this.#checkpointer?.getTuple(this.#checkpointConfig);
+    const saved = await this.#read(this.#checkpointConfig);
     const write = saved?.pendingWrites?.findLast(([id, channel]) => id === task && channel === INTERRUPT);
     const interrupts = [write?.[2]].flat();
     return Reflect.get(Object(interrupts.at(-1)), "value");
@@ -106,8 +137,7 @@ export class GraphTask {
 
   /** Returns what all runs have saved about the message. Call `findRecords` first. */
   async readRecords(): Promise<unknown[]> {
-    const [config = {}] = this.#recordConfigs;
-    return toRecords(await this.#checkpointer?.getTuple(config));
+    return toRecords(await this.#read(this.#interruptConfig ?? this.#recordConfigs[0]));
   }
 
   /**
@@ -123,34 +153,46 @@ export class GraphTask {
   ): Promise<unknown[] | undefined> {
     let saved = await this.#waitForCheckpoint(cancellation);
     if (saved === undefined) return undefined;
+    const ownConfig = this.#checkpointConfig;
+    let config = ownConfig;
     const records = toRecords(saved);
-    let origin: JsonObject | undefined;
-    for (let count = 0; count < MAX_ANCESTORS && saved.parentConfig !== undefined; count += 1) {
+    for (let count = 0; count < MAX_ANCESTORS; count += 1) {
+      // The earliest one: a later interrupt, such as a request for input, is not shared by all resumes of this one.
+      if (hasInterrupt(saved)) this.#interruptConfig = config;
       const { parentConfig }: SavedCheckpoint = saved;
-      const parent: SavedCheckpoint | undefined = await this.#checkpointer?.getTuple(parentConfig);
-      if (parent === undefined || !mayHaveMessage(parent, messageId)) break;
+      const parent = await this.#read(parentConfig);
+      if (parentConfig === undefined || parent === undefined || !mayHaveMessage(parent, messageId)) break;
       records.push(...toRecords(parent));
-      origin = parentConfig;
       saved = parent;
+      config = parentConfig;
     }
-    this.#recordConfigs = [...(origin === undefined ? [] : [origin]), this.#checkpointConfig];
+    this.#recordConfigs = [...new Set([config, this.#interruptConfig ?? config, ownConfig])];
     return records;
   }
 
   async #waitForCheckpoint(cancellation: CancelScope): Promise<SavedCheckpoint | undefined> {
     const deadline = systemClock.now() + MAX_SAVE_MS;
     for (let ms = FIRST_SAVE_CHECK_MS; ; ms *= 2) {
-      const saved = await this.#checkpointer?.getTuple(this.#checkpointConfig);
+      const saved = await this.#read(this.#checkpointConfig);
       const remainingMs = deadline - systemClock.now();
       if (saved !== undefined || this.savesOnExit || remainingMs <= 0) return saved;
       await delay(Math.min(ms, remainingMs), systemClock, cancellation);
     }
   }
 
+  /** A checkpointer that keeps only the latest checkpoint may return it in place of another one. */
+  async #read(config: JsonObject | undefined): Promise<SavedCheckpoint | undefined> {
+    if (config === undefined) return undefined;
+    const saved = await this.#checkpointer?.getTuple(config);
+    const { checkpoint_id: id } = Object(config["configurable"]) as JsonObject;
+    return id === undefined || saved?.checkpoint?.id === id ? saved : undefined;
+  }
+
   get #checkpointConfig(): JsonObject {
-    const { thread_id, checkpoint_map: checkpoints } = this.#configurable;
-    const checkpoint_id = isPlainObject(checkpoints) ? checkpoints[this.#namespace] : undefined;
-    return { configurable: { thread_id, checkpoint_ns: this.#namespace, checkpoint_id } };
+    const { thread_id } = this.#configurable;
+    return {
+      configurable: { thread_id, checkpoint_ns: this.#namespace, checkpoint_id: this.checkpointId },
+    };
   }
 
   get #configurable(): JsonObject {
@@ -170,6 +212,10 @@ export class GraphTask {
       ? taskNamespace.split(SEPARATOR).slice(0, -1).join(SEPARATOR)
       : "";
   }
+}
+
+function hasInterrupt({ pendingWrites = [] }: SavedCheckpoint): boolean {
+  return pendingWrites.some(([, channel]) => channel === INTERRUPT);
 }
 
 function toRecords(saved: SavedCheckpoint | undefined): unknown[] {

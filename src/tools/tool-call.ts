@@ -75,8 +75,8 @@ function send(
   const call: ToolCall = { name: context.tool, args: prepared.args, id: context.toolCallId };
   const options = toCallOptions(run, prepared, meta);
   const inputs = interceptor.openInput(run);
-  if (durable === true) return sendDurably(run, { call, options }, inputs);
   const { approval } = prepared;
+  if (durable === true) return sendDurably(run, { call, options, approval }, inputs);
   const isRecorded = approval !== undefined && options.idempotent !== true;
   const caller = isRecorded ? new ApprovedCall(run, approval) : runtime.caller;
   return inputs === undefined
@@ -100,11 +100,11 @@ interface CallToSend {
 
 async function sendDurably(
   run: ToolRun,
-  { call, options }: CallToSend,
+  { call, options, approval }: CallToSend & Pick<PreparedCall, "approval">,
   inputs: InputSource | undefined,
 ): Promise<ToolResult> {
   if (inputs === undefined) throw notDurableError(run);
-  const durableCall = await DurableCall.open(run);
+  const durableCall = await DurableCall.open(run, approval);
   const { rule, schema } = run.runtime;
   const isOptional = schema.info.execution?.taskSupport === "optional" && rule.task !== false;
   const task = options.task === true || isOptional;

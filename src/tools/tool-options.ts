@@ -5,6 +5,9 @@ import type { CallContext } from "../config/call-context.js";
 import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA } from "../config/tool-rules.js";
 import { OUTPUT_FIELDS, type ServerOutput } from "../config/output-options.js";
 import { isFunction, option, type OptionsOf, optionsSchema } from "../config/parse-options.js";
+import { type LimitedStore, limitStore } from "../stores/driver-store.js";
+import type { KeyValueStore } from "../stores/key-value-store.js";
+import { systemClock } from "../async/clock.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { LARGE_RESULTS_SCHEMA, LargeResultStore } from "./large-results/large-result-store.js";
 import type { ToolProgress } from "./progress-reporter.js";
@@ -140,6 +143,17 @@ export const TOOL_OPTION_FIELDS = {
    * unless the graph can be interrupted.
    */
   onApproval: option.function<(call: BeforeToolCallInput) => boolean | Promise<boolean>>(),
+  /**
+   * Records which approvals were used, for processes that resume the same threads: a call is sent once for its approval,
+   * also with the durability "exit", and with a checkpointer that keeps only the latest checkpoint. The store must have
+   * leases; the caller closes it. If it fails, the call is not sent.
+   *
+   * @default approvals are recorded in the checkpoint
+   */
+  approvalStore: option.withMethods<KeyValueStore>(
+    ["lease"],
+    "a store with leases, such as redisStore() or dynamoStore()",
+  ),
   /** Receives the progress notifications of a call, at most ten per second. */
   onProgress: option.function<(progress: ToolProgress) => void>(),
 };
@@ -167,8 +181,9 @@ type Hooks = "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApp
 
 /** `ToolOptions` with defaults applied. */
 export type ToolSettings = Required<
-  Omit<ToolOptions, Hooks | "outputHandling" | "limits" | "descriptions" | "largeResults">
+  Omit<ToolOptions, Hooks | "outputHandling" | "limits" | "descriptions" | "largeResults" | "approvalStore">
 > & {
+  readonly approvalStore: LimitedStore | undefined;
   readonly descriptions: DescriptionLimits;
   /** `undefined`: large results are truncated. */
   readonly largeResults: LargeResultStore | undefined;
@@ -197,6 +212,7 @@ export function resolveToolOptions(options: ToolOptions): ToolSettings {
     customData: options.customData,
     meta: options.meta,
     onApproval: options.onApproval,
+    approvalStore: options.approvalStore && limitStore(options.approvalStore, systemClock),
     onProgress: options.onProgress,
   };
 }

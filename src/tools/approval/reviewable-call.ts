@@ -161,8 +161,7 @@ export class ReviewableCall {
     }
     if (edited !== undefined)
       run.notice = `A person changed the arguments before the call: ${toJson(toModelVisibleArgs(run.runtime, edited.args))}`;
-    const key = this.#approvalKey;
-    const approval = key === undefined ? undefined : { key, argsHash: fullHash(editedArgs ?? args) };
+    const approval = { key: this.#approvalKey, argsHash: fullHash(editedArgs ?? args) };
     return { ...(edited ?? outcome), needsApproval: false, approval };
   }
 
@@ -171,10 +170,11 @@ export class ReviewableCall {
     return runtime.server === this.#run.runtime.server && tool === this.#run.context.tool;
   }
 
-  get #approvalKey(): string | undefined {
-    const { messageId } = this.#source;
-    if (messageId === undefined) return undefined;
-    return JSON.stringify([new GraphTask(this.#run.context.runConfig).graphKey, messageId, this.hash]);
+  /** A message without an id is identified by the checkpoint of the interrupt. */
+  get #approvalKey(): string {
+    const task = new GraphTask(this.#run.context.runConfig);
+    const { messageId = { checkpoint: task.checkpointId } } = this.#source;
+    return JSON.stringify([task.graphKey, messageId, this.hash]);
   }
 }
 

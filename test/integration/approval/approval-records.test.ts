@@ -178,8 +178,9 @@ describe("an approved call in createAgent", () => {
       await using server = await startMcpTestServer({ tools: [workTool] });
       const checkpointer = new CountingSaver();
       const run = await pauseAgent({ server, checkpointer, config });
-      expect(textsOf(await run(approve))).toEqual(["worked"]);
+      expect(await rejection(run(approve))).toMatchObject({ kind: "invalid-config", outcomeUnknown: false });
       expect(checkpointer.misses).toBe(1);
+      expect(server.executions).toHaveLength(0);
     },
   );
 });
