@@ -7,6 +7,7 @@ import { parseOptions } from "../config/parse-options.js";
 import { HEADERS_SCHEMA, type HttpOptions, isPlaceholder } from "../config/http-options.js";
 import { collectHeaderSecrets } from "../config/collect-secrets.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
+import { describeThrown } from "../errors/sanitize-text.js";
 import { GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead, ResponseHeaders } from "../net/http-request.js";
 import { Dpop, DPOP_NONCE_HEADER, type ClientKeys } from "./dpop.js";
@@ -205,7 +206,7 @@ export class Credentials {
       return await provider(context);
     } catch (error) {
       if (error instanceof McpRuntimeError) throw error;
-      const reason = redactor.redact(error instanceof Error ? error.message : String(error));
+      const reason = redactor.redact(describeThrown(error));
       const text = `The function ${name} of server "${server}" failed: ${reason}. Nothing was sent.`;
       throw new McpRuntimeError("unauthorized", text, { server, cause: redactor.redactCause(error) });
     }

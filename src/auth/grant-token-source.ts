@@ -1,3 +1,4 @@
+import { describeThrown, printValue } from "../errors/sanitize-text.js";
 import {
   type ParsedGrant,
   ISSUER_METADATA_SCHEMA,
@@ -167,7 +168,7 @@ async function exchangeIdToken(
 
 /** Includes the error code, because many authorization servers return only that, such as `invalid_grant`. */
 export function getErrorText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return printValue(error);
   const code: unknown = Reflect.get(error, "errorCode");
   const texts = [typeof code === "string" ? code : "", error.message];
   return texts.filter((text) => text !== "").join(": ");
@@ -183,7 +184,7 @@ async function resolveJwt(source: JwtSource, name: string, request: GrantRequest
     typeof source === "string"
       ? source
       : await raceAbort(signal, () => source({ signal })).catch((error: unknown) => {
-          const message = error instanceof Error ? error.message : String(error);
+          const message = describeThrown(error);
           throw new Error(`The function ${name} failed: ${message}`, { cause: error });
         });
   const jwt = typeof value === "string" ? value.trim() : value;

@@ -6,6 +6,7 @@ import type { McpClient } from "../client/mcp-client.js";
 import { type McpToolInfo, shareTools } from "../config/list-items.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { CatalogEntry } from "./catalog-entry.js";
 import type { ServerDrift } from "./drift.js";
 import type { CachedToolList, ToolListStore } from "./tool-list-store.js";
@@ -460,7 +461,7 @@ export class ToolCatalog {
     if (entry.nextListing !== undefined || entry.listing?.isOutdated === false) return;
     const minListedAt = (entry.list?.listedAt ?? Number.NEGATIVE_INFINITY) + 1;
     this.#getListing(entry, { ...caller, minListedAt }).catch((error: unknown) => {
-      const text = `Could not refresh the tools of server "${this.#client.name}"; the previous list stays in use: ${String(error)}`;
+      const text = `Could not refresh the tools of server "${this.#client.name}"; the previous list stays in use: ${printValue(error)}`;
       if (!this.#closed.isCancelled) this.#options.warn(text);
     });
   }
@@ -473,9 +474,8 @@ export class ToolCatalog {
     // What was announced before the request is in the response.
     if (entry.listing !== undefined) entry.listing.isOutdated = false;
     let ttlMs: number | undefined;
-    const onTtl = (value: number) => (ttlMs = value);
     // No caller's signal here: other callers wait for the same listing.
-    const tools = await this.#closed.race(this.#fetch({ context, onTtl }));
+    const tools = await this.#closed.race(this.#fetch({ context, onTtl: (value) => (ttlMs = value) }));
     await this.#options.pins?.check(tools, entry.identity);
     // Invalidated while it ran: the list is used, but others that read the store refresh it at once.
     if (entry.listing?.isOutdated === true) ttlMs = 0;

@@ -3,6 +3,7 @@ import type { Clock } from "../async/clock.js";
 import { SHARED_IDENTITY } from "../session/session.js";
 import { type McpToolInfo, parseToolInfo, shareTools } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 import { isPlainObject, tryParseJson } from "../json/json.js";
 import type { LimitedStore } from "../stores/driver-store.js";
@@ -114,7 +115,9 @@ export class ToolListStore {
     if (isOutage && OUTAGES.has(warn)) return;
     if (isOutage) OUTAGES.add(warn);
     const consequence = isOutage ? " Tools are listed from the servers until it works again." : "";
-    warn(`The stored tools of server "${server}" could not be ${operation}: ${String(error)}${consequence}`);
+    warn(
+      `The stored tools of server "${server}" could not be ${operation}: ${printValue(error)}${consequence}`,
+    );
   }
 
   /** Other failures pass, and so does the lease. A missing right stays, and costs every listing the time of a lease. */

@@ -1,6 +1,7 @@
 import { type JsonObject, toArray } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import type { LimitedStore } from "../stores/driver-store.js";
 import type { CatalogEventEmitter } from "./tool-catalog.js";
 import { toStoreKeyPrefix } from "./tool-list-store.js";
@@ -203,7 +204,9 @@ export class Pins<Item> {
   #warnStoreFailure(operation: "read" | "written", error: unknown): void {
     const { server, warn } = this.#options;
     const { noun } = this.#subject;
-    warn(`The approved ${noun}s (pins) of server "${server}" could not be ${operation}: ${String(error)}`);
+    warn(
+      `The approved ${noun}s (pins) of server "${server}" could not be ${operation}: ${printValue(error)}`,
+    );
   }
 
   /** Describes what changed; `undefined` if the item matches its pin. */

@@ -6,7 +6,7 @@ import { SHARED_IDENTITY } from "../session/session.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { hasMethods, option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt } from "../errors/sanitize-text.js";
+import { excerpt, printValue } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
 import { describeChange } from "../json-schema/diff/parameter-change.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
@@ -221,7 +221,7 @@ export class ToolRegistry implements AsyncDisposable {
     const known = await catalog.getCached();
     if (known === undefined || known.some(({ name }) => name === tool)) return;
     await catalog.refresh({ signal }).catch((error: unknown) => {
-      const text = `The tools of server "${server}" could not be updated after tool "${tool}" was found: ${String(error)}`;
+      const text = `The tools of server "${server}" could not be updated after tool "${tool}" was found: ${printValue(error)}`;
       if (!signal.aborted) this.#settings.logger.warn(text);
     });
   }
@@ -282,7 +282,7 @@ export class ToolRegistry implements AsyncDisposable {
       return await this.#publish(client, current, listed);
     } catch (error) {
       if (signal.aborted) return record;
-      logger.warn(`Server "${server}" could not be listed for the tool registry: ${String(error)}`);
+      logger.warn(`Server "${server}" could not be listed for the tool registry: ${printValue(error)}`);
       const since = record.health.state === "failing" ? record.health.since : now();
       return this.#publish(client, { ...record, health: { state: "failing", since } });
     }
@@ -352,7 +352,7 @@ export class ToolRegistry implements AsyncDisposable {
     try {
       return await work(`registry/${FORMAT}/${toStoreKeyPrefix(name, fingerprint)}`);
     } catch (error) {
-      const text = `The registry record of server "${name}" could not be ${operation}: ${String(error)}`;
+      const text = `The registry record of server "${name}" could not be ${operation}: ${printValue(error)}`;
       if (!this.#closed.signal.aborted) this.#settings.logger.warn(text);
       return undefined;
     }

@@ -1,5 +1,6 @@
 import { CLIENT_INFO } from "../config/message-transport.js";
 import { redactText } from "../errors/redaction.js";
+import { describeThrown } from "../errors/sanitize-text.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import { type CommandLine, parseCommandLine, type CommandName } from "./command-line.js";
 import type { Command, Outcome } from "./command-context.js";
@@ -72,7 +73,7 @@ async function runCommand(line: CommandLine, terminal: Terminal, signal: AbortSi
 /** An error that is not a `UsageError` is a bug. */
 function toErrorOutcome(error: unknown): Outcome {
   const isUsage = error instanceof UsageError;
-  const text = redactText(error instanceof Error ? error.message : String(error));
+  const text = redactText(describeThrown(error));
   const hint = isUsage
     ? error.hint
     : "Run again with LANGCHAIN_MCP_LOG=debug, and report this if it persists.";

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { inspect, styleText } from "node:util";
+import { describeThrown } from "../errors/sanitize-text.js";
 import { UsageError } from "./exit-codes.js";
 import type { Severity } from "./report/finding.js";
 import { escapeText, formatSeconds, truncateToWidth } from "./text-format.js";
@@ -127,7 +128,7 @@ export async function writeOutput(
   try {
     await writeFile(resolve(cwd, file), content);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = describeThrown(error);
     throw new UsageError(
       `${file} cannot be written: ${reason}.`,
       "Choose another file for --output.",

@@ -8,6 +8,7 @@ import {
 import type { CallContext } from "../config/call-context.js";
 import { HEADERS_SCHEMA } from "../config/http-options.js";
 import { configError, McpRuntimeError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import { isStringArray, type JsonObject } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";
@@ -167,7 +168,7 @@ export function assertRequestOptions(
   if (context !== undefined && !isObject(context))
     throw requestError(server, "context", `expected an object, got ${describeValue(context)}`);
   if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
-  const text = `timeoutMs must be a non-negative number of milliseconds, got ${String(timeoutMs)}.`;
+  const text = `timeoutMs must be a non-negative number of milliseconds, got ${printValue(timeoutMs)}.`;
   throw new McpRuntimeError("invalid-config", text, { server });
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { findOptionsProblem, optionKeys } from "../config/parse-options.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt } from "../errors/sanitize-text.js";
+import { excerpt, printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, isStringArray } from "../json/json.js";
 import type { CallOutcome, OutcomeDetails, ToolCall } from "./call-options.js";
@@ -109,7 +109,8 @@ async function runDependent<Call extends ToolCall>(
     call = { ...created, id };
   } catch (cause) {
     if (signal?.aborted === true) throw cause;
-    const reason = cause instanceof Error || typeof cause === "string" ? String(cause) : describeValue(cause);
+    const reason =
+      cause instanceof Error || typeof cause === "string" ? printValue(cause) : describeValue(cause);
     const text = `The call "${id}" was not sent: its function failed: ${reason}`;
     return fail(new McpRuntimeError("invalid-config", text, { cause }));
   }

@@ -4,6 +4,7 @@ import type { ServerEndpoint } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { MAX_MESSAGE_LENGTH, type Redactor } from "../errors/redaction.js";
+import { printValue } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import type { ServerNotification, Session } from "../session/session.js";
 import {
@@ -202,7 +203,8 @@ export class ClientEvents {
     this.#redactor = redactor;
     this.listWarnings = new WarningLimit(server);
     this.#emitter = new TypedEmitter(
-      (error) => this.#log("error", this.redact(`A listener of server "${server}" failed: ${String(error)}`)),
+      (error) =>
+        this.#log("error", this.redact(`A listener of server "${server}" failed: ${printValue(error)}`)),
       CLIENT_CHANNELS,
     );
   }

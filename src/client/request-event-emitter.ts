@@ -3,6 +3,7 @@ import type { Clock } from "../async/clock.js";
 import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { redactUri, type Redactor } from "../errors/redaction.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { ignoreRejection, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { EventSubscribers } from "../telemetry/typed-emitter.js";
@@ -84,7 +85,7 @@ export class RequestEventEmitter {
     return wrapRequest(
       wrappers,
       () => next(request),
-      (error) => events.warn(`A request wrapper of a listener failed: ${String(error)}`),
+      (error) => events.warn(`A request wrapper of a listener failed: ${printValue(error)}`),
     );
   }
 

@@ -7,6 +7,7 @@ import type { ServerConfig } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
 import type { SessionSlot } from "../session/session-pool.js";
@@ -305,7 +306,7 @@ export function toSafeListener(
   events: ClientEvents,
   redactor: Redactor,
 ): (progress: Progress) => void {
-  const warnFailed = (error: unknown) => events.warn(`onProgress failed: ${String(error)}`);
+  const warnFailed = (error: unknown) => events.warn(`onProgress failed: ${printValue(error)}`);
   return (progress) => {
     try {
       const { message } = progress;

@@ -3,6 +3,7 @@ import type { IdentityOption } from "../config/credential-options.js";
 import { isPlaceholder } from "../config/http-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { describeThrown } from "../errors/sanitize-text.js";
 import { ignoreRejection, isPromiseLike } from "../json/json.js";
 import type { CallerContext } from "./call-options.js";
 import { SHARED_IDENTITY } from "../session/session.js";
@@ -54,10 +55,7 @@ export function resolveIdentity(identity: IdentityOption, context: CallContext, 
     result = identity(context);
   } catch (error) {
     if (error instanceof McpRuntimeError) throw error;
-    throw identityError(
-      `failed: ${redactor.redact(error instanceof Error ? error.message : String(error))}`,
-      error,
-    );
+    throw identityError(`failed: ${redactor.redact(describeThrown(error))}`, error);
   }
   if (typeof result !== "string") {
     if (isPromiseLike(result)) ignoreRejection(result);

@@ -2,6 +2,7 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, delay, withDeadline } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import type { Session } from "../session/session.js";
@@ -87,7 +88,7 @@ async function restoreOne(
   } catch (error) {
     // A stored session may have expired: the next request detects it, and the state is restored on its successor.
     if (error instanceof McpRuntimeError && error.kind === "session-lost") return undefined;
-    return `${description}: ${String(error)}`;
+    return `${description}: ${printValue(error)}`;
   }
 }
 
@@ -185,7 +186,7 @@ export class SubscriptionRecovery {
       await ping({ context: subscription.context });
     } catch (error) {
       if (cancellation.isCancelled) return;
-      this.#warnStopped(String(error));
+      this.#warnStopped(printValue(error));
     } finally {
       this.#running.delete(identity);
     }

@@ -1,6 +1,7 @@
 import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import type { OpenSessionHandle } from "../session/session-pool.js";
 import type { Session } from "../session/session.js";
@@ -135,7 +136,7 @@ export async function observeHandshake(
     const session = await wrapRequest(
       wrappers,
       () => runHandshake(Object.fromEntries(meta)),
-      (error) => events.warn(`A handshake wrapper of a listener failed: ${String(error)}`),
+      (error) => events.warn(`A handshake wrapper of a listener failed: ${printValue(error)}`),
     );
     emitEnd(session, undefined);
     return session;

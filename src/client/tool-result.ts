@@ -1,4 +1,5 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { type McpTask, PausedTask } from "./tasks/mcp-task.js";
 
@@ -150,7 +151,7 @@ async function runSchema<Output>(
   try {
     return await schema["~standard"].validate(value);
   } catch (cause) {
-    const text = `The output schema for tool "${tool}" failed: ${String(cause)}`;
+    const text = `The output schema for tool "${tool}" failed: ${printValue(cause)}`;
     throw new McpRuntimeError("invalid-config", text, { server, tool, attempts, cause });
   }
 }
@@ -164,7 +165,7 @@ function parseContent(result: JsonObject, source: ResultSource): readonly Conten
 }
 
 function toSegment(segment: unknown): string {
-  return String(isPlainObject(segment) ? segment["key"] : segment);
+  return printValue(isPlainObject(segment) ? segment["key"] : segment);
 }
 
 function invalidResultError(

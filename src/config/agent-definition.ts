@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { printValue } from "../errors/sanitize-text.js";
 import { isDenseArray, isPlainObject, type JsonObject } from "../json/json.js";
 import { parseJsonPath, SUPPORTED_PATHS } from "../json/json-path.js";
 import { describeValue } from "../json/describe-value.js";
@@ -142,7 +143,7 @@ const PROPERTY_SCHEMA = plainObject.transform((value, context): ArgumentProperty
   if (variant !== undefined && variant !== "dynamic")
     return { variant, ...parsePart<object>(PROPERTY_SCHEMAS[variant], value, context) } as ArgumentProperty;
   if (typeof name !== "string") parsePart(VARIANT_SCHEMA, name, context, ["variant"]);
-  return { variant: "dynamic", unknownVariant: variant === undefined ? String(name) : undefined };
+  return { variant: "dynamic", unknownVariant: variant === undefined ? printValue(name) : undefined };
 });
 
 /** Entries instead of a record, which could not have the key `__proto__`. */

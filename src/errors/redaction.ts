@@ -1,6 +1,6 @@
 import { inspect, types } from "node:util";
 import { errorCode } from "./failure-kinds.js";
-import { excerpt, MAX_TEXT_LENGTH, stripHiddenCharacters, truncate } from "./sanitize-text.js";
+import { excerpt, MAX_TEXT_LENGTH, stripHiddenCharacters, truncate, UNPRINTABLE } from "./sanitize-text.js";
 
 const REDACTED = "[redacted]";
 
@@ -146,7 +146,11 @@ export class Redactor {
 
   /** Returns the cause itself, or a redacted copy if it contains a secret or is too large to inspect. */
   redactCause(cause: unknown): unknown {
-    return this.#redactCause(cause, new Set());
+    try {
+      return this.#redactCause(cause, new Set());
+    } catch {
+      return UNPRINTABLE;
+    }
   }
 
   #redactItem(item: unknown): unknown {

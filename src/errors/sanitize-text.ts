@@ -72,11 +72,24 @@ export function excerpt(text: string): string {
   return truncate(line, MAX_EXCERPT_LENGTH);
 }
 
+/** Replaces a value that code of the user threw and that cannot be converted to a string. */
+export const UNPRINTABLE = "a value that cannot be printed";
+
+/** `String(value)` for any value: objects without or with a failing `toString` do not throw. */
+export function printValue(value: unknown): string {
+  try {
+    // oxlint-disable-next-line typescript/no-base-to-string -- this is the function that others use instead
+    return String(value);
+  } catch {
+    return UNPRINTABLE;
+  }
+}
+
 /** Describes what a callback threw, which may be any value. */
 export function describeThrown(thrown: unknown): string {
   try {
-    return thrown instanceof Error ? thrown.message : String(thrown);
+    return printValue(thrown instanceof Error ? thrown.message : thrown);
   } catch {
-    return "a value that cannot be printed";
+    return UNPRINTABLE;
   }
 }

@@ -1,6 +1,6 @@
 import { formatPath, truncateJson } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
-import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { printValue, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { toSegments, type ValidationError, type ValuePath } from "./evaluation.js";
 import { countCharacters } from "./keyword-checks.js";
 import { followTargets, type SanitizedSchema } from "./sanitize-schema.js";
@@ -118,9 +118,9 @@ const DESCRIPTIONS: Readonly<Record<string, (schema: JsonObject, value: unknown)
   propertyNames: () => "has a property whose name is not allowed",
   contains: () => "has no item that matches the required schema",
   minContains: ({ minContains }) =>
-    `needs at least ${String(minContains)} items that match the required schema`,
+    `needs at least ${printValue(minContains)} items that match the required schema`,
   maxContains: ({ maxContains }) =>
-    `may have at most ${String(maxContains)} items that match the required schema`,
+    `may have at most ${printValue(maxContains)} items that match the required schema`,
   minimum: ({ minimum, exclusiveMinimum }, value) =>
     describeBound(exclusiveMinimum === true ? "more than" : "at least", minimum, value),
   maximum: ({ maximum, exclusiveMaximum }, value) =>
@@ -139,11 +139,11 @@ const DESCRIPTIONS: Readonly<Record<string, (schema: JsonObject, value: unknown)
 };
 
 function describeBound(limit: string, bound: unknown, value: unknown): string {
-  return `expected ${limit} ${String(bound)}, got ${truncateJson(value)}`;
+  return `expected ${limit} ${printValue(bound)}, got ${truncateJson(value)}`;
 }
 
 function describeSize(limit: string, bound: unknown, unit: string, value: unknown): string {
-  return `expected ${limit} ${String(bound)} ${unit}, got ${sizeOf(value)}`;
+  return `expected ${limit} ${printValue(bound)} ${unit}, got ${sizeOf(value)}`;
 }
 
 function sizeOf(value: unknown): number {
@@ -221,7 +221,7 @@ function describeValues(values: readonly unknown[]): string {
 /** `a string or null`. */
 function describeTypes(type: unknown): string {
   const types: readonly unknown[] = Array.isArray(type) ? type : [type];
-  return types.map((name) => TYPE_LABELS[String(name)] ?? String(name)).join(" or ");
+  return types.map((name) => TYPE_LABELS[printValue(name)] ?? printValue(name)).join(" or ");
 }
 
 /** With more branches, the rest is only counted. */

@@ -314,7 +314,7 @@ function toDecimal(value: number): [coefficient: bigint, exponent: number] {
 }
 
 function compilePattern(pattern: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  const source = String(pattern);
+  const source = pattern as string;
   return (value, evaluation, path) =>
     typeof value !== "string" ||
     compiler.matches(source, value, evaluation.steps) ||

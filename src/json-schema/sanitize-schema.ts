@@ -191,7 +191,7 @@ class SchemaSanitizer implements SanitizedSchema {
       for (const [keyword, value] of Object.entries(step.source)) this.#copyKeyword(step, keyword, value);
     this.#resolveReferences();
     for (const node of findCircularReferences(this.targets.keys(), this.targets)) {
-      this.#omit("the circular reference", String(node["$ref"]));
+      this.#omit("the circular reference", node["$ref"] as string);
       this.targets.delete(node);
       delete node["$ref"];
     }
@@ -209,11 +209,11 @@ class SchemaSanitizer implements SanitizedSchema {
   #copyAssertion(step: Step, keyword: string, value: unknown): void {
     if (ASSERTIONS[keyword]?.(value, this.draft) !== true) return this.#omit(`a malformed "${keyword}"`);
     if (keyword === "pattern") {
-      const problem = this.#patterns.add(String(value));
-      if (problem !== undefined) return this.#omit("the pattern", String(value), `, which ${problem}`);
-      return setOwnProperty(step.target, keyword, toStrictPattern(String(value)));
+      const problem = this.#patterns.add(value as string);
+      if (problem !== undefined) return this.#omit("the pattern", value as string, `, which ${problem}`);
+      return setOwnProperty(step.target, keyword, toStrictPattern(value as string));
     }
-    if (keyword === "$ref") return this.#copyReference(step, String(value));
+    if (keyword === "$ref") return this.#copyReference(step, value as string);
     setOwnProperty(step.target, keyword, value);
   }
 

@@ -1,3 +1,4 @@
+import { printValue } from "../errors/sanitize-text.js";
 import { formatPath, truncateJson } from "../json/describe-value.js";
 import { type JsonObject, toArray, toObject } from "../json/json.js";
 import { toSegments, type ValidationError, type ValuePath } from "./evaluation.js";
@@ -172,7 +173,7 @@ export class VisibleConstraints {
     if (keyword === "const" || keyword === "enum") return text.includes(NOTE_LABELS.values);
     if (keyword === "dependentRequired" || keyword === "dependencies")
       return Object.values(toObject(schema[keyword])).some((names) =>
-        toArray(names).some((name) => this.#mentions(text, String(name))),
+        toArray(names).some((name) => this.#mentions(text, printValue(name))),
       );
     const limit = schema[keyword];
     return (typeof limit === "number" || typeof limit === "string") && this.#mentions(text, String(limit));
@@ -187,7 +188,8 @@ export class VisibleConstraints {
       });
     const types = keyword === "type" ? [schema["type"]].flat() : [];
     return types.some(
-      (type) => this.#mentions(text, String(type)) || (type === "integer" && this.#mentions(text, "number")),
+      (type) =>
+        this.#mentions(text, printValue(type)) || (type === "integer" && this.#mentions(text, "number")),
     );
   }
 

@@ -1,4 +1,5 @@
 import { configError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 
 /** A JSON object with unknown content. */
 export type JsonObject = Record<string, unknown>;
@@ -128,7 +129,7 @@ export function parseJson(text: string, subject: string): unknown {
     return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
     // The parser's message quotes the text, which may contain a token, so only the position is kept.
-    const position = /position \d+(?: \(line \d+ column \d+\))?$/.exec(String(cause))?.[0];
+    const position = /position \d+(?: \(line \d+ column \d+\))?$/.exec(printValue(cause))?.[0];
     const message = `is not valid JSON${position === undefined ? "" : `, at ${position}`}${isFilePath(text) ? "; pass the content of the file, not its path" : ""}`;
     throw configError(subject, [{ path: "", message }]);
   }

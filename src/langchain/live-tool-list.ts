@@ -1,6 +1,7 @@
 import { type ToolCall, ToolMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { McpTool } from "../tools/mcp-tool.js";
 import { ALWAYS_THROWN, EMPTY_ARTIFACT, toToolFailure } from "../tools/tool-failure.js";
 import { filterTools, hasFilter } from "../tools/tool-filter.js";
@@ -101,7 +102,7 @@ export class LiveToolList {
       if (this.#isSameForAllCallers(config)) return undefined;
       return (await this.listFor(config)).find((tool) => tool.name === name);
     } catch (error) {
-      this.warn(`Could not list the tools of a caller: ${String(error)}`);
+      this.warn(`Could not list the tools of a caller: ${printValue(error)}`);
       return undefined;
     }
   }

@@ -21,7 +21,7 @@ import {
 import { withServerSettings } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { appendSentence } from "../errors/sanitize-text.js";
+import { appendSentence, printValue } from "../errors/sanitize-text.js";
 import { isDeepEqual } from "../json/json.js";
 import type { TypedEmitter } from "../telemetry/typed-emitter.js";
 import type { ToolCaller } from "../tools/tool-run.js";
@@ -448,7 +448,7 @@ export class ManagedServer implements ToolCaller {
 
 function toRuntimeError(error: unknown): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
-  return new McpRuntimeError("server-error", `Could not connect: ${String(error)}`, { cause: error });
+  return new McpRuntimeError("server-error", `Could not connect: ${printValue(error)}`, { cause: error });
 }
 
 /** A timeout says how long the server was waited for, and how often it was tried. */

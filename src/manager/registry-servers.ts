@@ -8,7 +8,7 @@ import { option, optionsSchema, parseOptions } from "../config/parse-options.js"
 import { parseServer } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
-import { excerpt } from "../errors/sanitize-text.js";
+import { describeThrown, excerpt, printValue } from "../errors/sanitize-text.js";
 import { isPlainObject, omitUndefined } from "../json/json.js";
 import { type LimitedStore, limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -179,7 +179,7 @@ class RegistryFollower {
     closed.onCancel((reason) => this.#closed.abort(reason));
     // Subscribed before the store is read, so that no change is missed.
     await this.#watch().catch((error: unknown) =>
-      this.#warn(READ_PROBLEM, `The server registry is not watched: ${String(error)}`),
+      this.#warn(READ_PROBLEM, `The server registry is not watched: ${printValue(error)}`),
     );
     await this.#update();
     void this.#refreshRegularly().catch(() => undefined);
@@ -221,7 +221,7 @@ class RegistryFollower {
       } catch (error) {
         this.#warn(
           READ_PROBLEM,
-          `The server registry could not be read, so its servers stay as they are: ${String(error)}`,
+          `The server registry could not be read, so its servers stay as they are: ${printValue(error)}`,
         );
       }
     }
@@ -265,7 +265,7 @@ class RegistryFollower {
         ],
       ];
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = describeThrown(error);
       this.#warn(name, `Server "${excerpt(name)}" of the registry is ignored. ${reason}`);
       return [];
     }
@@ -302,7 +302,7 @@ class RegistryFollower {
       if (this.#entries.get(name) !== entry) return;
       // With the option `strict` of the manager. The next update tries again.
       this.#entries.delete(name);
-      this.#warn(name, `Server "${name}" of the registry could not be added: ${String(error)}`);
+      this.#warn(name, `Server "${name}" of the registry could not be added: ${printValue(error)}`);
     });
   }
 
@@ -337,7 +337,7 @@ class RegistryFollower {
     if (this.#closed.signal.aborted || this.#entries.get(name) !== entry) return;
     entry.isLeftOut = true;
     this.#manager.serverSet.settings.warn(
-      `Server "${name}" of the registry is left out until it responds: ${entry.failures} health checks in a row have failed. ${String(reason)}`,
+      `Server "${name}" of the registry is left out until it responds: ${entry.failures} health checks in a row have failed. ${printValue(reason)}`,
     );
     await this.#manager.disconnect(name).catch(() => undefined);
   }

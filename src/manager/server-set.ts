@@ -6,6 +6,7 @@ import type { McpClient } from "../client/mcp-client.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
@@ -193,7 +194,7 @@ export class ServerSet {
     this.settings = settings;
     this.#connectLimiter = new ConnectLimiter(settings);
     this.events = new TypedEmitter(
-      (error) => settings.warn(`An event listener threw: ${String(error)}`),
+      (error) => settings.warn(`An event listener threw: ${printValue(error)}`),
       MANAGER_CHANNELS,
     );
   }
@@ -369,6 +370,7 @@ export class ServerSet {
     );
     const drainMs = Math.max(0, ...this.all.map((server) => options.drainMs ?? server.drainMs));
     await settleWithin(drainMs + closeTimeoutMs, clock, () => Promise.all(closing));
-    for (const [name, reason] of unclosed) warn(`Server "${name}" could not be closed: ${String(reason)}`);
+    for (const [name, reason] of unclosed)
+      warn(`Server "${name}" could not be closed: ${printValue(reason)}`);
   }
 }

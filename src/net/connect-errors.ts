@@ -69,7 +69,12 @@ export function describeMalformedResponse(error: Error): string | undefined {
 
 /** Returns the cause of a "fetch failed" error, or the first of several causes. */
 export function unwrapFetchError(error: unknown): Error {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const reason: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-  return reason instanceof Error ? reason : new Error(describeThrown(error));
+  try {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const reason: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    if (reason instanceof Error && typeof reason.message === "string") return reason;
+  } catch {
+    // A `fetch` of the user may throw an error that cannot be read.
+  }
+  return new Error(describeThrown(error));
 }

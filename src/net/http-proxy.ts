@@ -1,5 +1,6 @@
 import { BlockList, isIP, type Socket } from "node:net";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import type { buildConnector, Pool } from "undici";
 import { toBasicAuth } from "../config/collect-secrets.js";
 
@@ -148,7 +149,7 @@ export class ProxyTunnelPool {
 }
 
 function describeConnectFailure(cause: unknown): string {
-  const code = cause instanceof Error ? String(Reflect.get(cause, "code") ?? cause.name) : String(cause);
+  const code = printValue(cause instanceof Error ? (Reflect.get(cause, "code") ?? cause.name) : cause);
   return `the proxy did not respond (${code}). Check its address, or exempt the server with NO_PROXY.`;
 }
 

@@ -229,7 +229,7 @@ class ModernSession extends ChannelSession implements Session {
     { params, cancellation, tracker }: SessionRequest,
     change: (uri: string) => Promise<void>,
   ): Promise<void> {
-    const changed = change(String(params["uri"]));
+    const changed = change(params["uri"] as string);
     if (tracker !== undefined) tracker.sendStatus = this.#listenStream.lastRequest;
     await cancellation.race(changed);
   }

@@ -3,6 +3,7 @@ import { type Clock, withDeadline } from "../async/clock.js";
 import type { DynamicAddress, ServerAddress, ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { describeThrown } from "../errors/sanitize-text.js";
 import { reservedHeaderNames } from "../transports/http/protocol-headers.js";
 
 const INSECURE_SCHEMES: ReadonlySet<string> = new Set(["http:", "ws:"]);
@@ -73,7 +74,7 @@ async function runResolver(
     });
   } catch (error) {
     if (error instanceof McpRuntimeError) throw error;
-    const reason = redactor.redact(error instanceof Error ? error.message : String(error));
+    const reason = redactor.redact(describeThrown(error));
     const text = `Cannot resolve the address of server "${server}": ${reason}`;
     throw new McpRuntimeError("not-sent", text, { server, cause: redactor.redactCause(error) });
   }

@@ -3,6 +3,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, settleWithin } from "../async/clock.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { isRequest, type RequestId } from "../transports/json-rpc.js";
 import {
@@ -110,7 +111,7 @@ export class SessionChannel {
     if (this.#isClosed) return;
     if (this.#notifications.size >= MAX_UNSENT_MESSAGES) return this.#abandon();
     const sending = (async () => this.#transport.notify(message))().catch((error: unknown) =>
-      this.#options.onError(error instanceof Error ? error : new Error(String(error))),
+      this.#options.onError(error instanceof Error ? error : new Error(printValue(error))),
     );
     this.#notifications.add(sending);
     await sending;

@@ -6,6 +6,7 @@ import { ZOD_CONTEXT } from "../config/parse-options.js";
 import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
+import { describeThrown } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { LEGACY_VERSIONS } from "./protocol-eras.js";
@@ -161,7 +162,7 @@ export class StoredSession {
 
   #warn(operation: string, error: unknown): void {
     const { server, onWarning } = this.#options;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = describeThrown(error);
     onWarning(
       `Server "${server}": the session store failed to ${operation}; continuing without it: ${message}`,
     );

@@ -1,4 +1,4 @@
-import { excerpt } from "../errors/sanitize-text.js";
+import { excerpt, printValue } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { encodeHeaderValue } from "../transports/http/modern-era.js";
 
@@ -25,7 +25,7 @@ export class ToolHeaders {
 
   /** Returns the headers for the params of a `tools/call`; `undefined` for a tool without annotations. */
   headersFor({ name, arguments: args }: JsonObject): Record<string, string> | undefined {
-    const headers = this.#byTool.get(String(name));
+    const headers = this.#byTool.get(name as string);
     return headers === undefined ? undefined : toParameterHeaders(headers, args);
   }
 
@@ -91,8 +91,8 @@ export function findParameterHeaders(inputSchema: unknown): ParameterHeaders {
     const { schema, path } = node;
     if (ANNOTATION in schema) {
       const problem = validateAnnotation(schema, path);
-      const header = String(schema[ANNOTATION]);
       if (problem !== undefined) return { problem };
+      const header = schema[ANNOTATION] as string;
       if (headers.has(header.toLowerCase())) return { problem: `maps two parameters to header "${header}"` };
       headers.set(header.toLowerCase(), { path: path ?? [], header });
     }
@@ -131,7 +131,7 @@ export function toParameterHeaders(
   const entries = headers.flatMap(({ path, header }): [string, string][] => {
     const value = path.reduce((parent, key) => (isPlainObject(parent) ? parent[key] : undefined), args);
     const isSimple = typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
-    return isSimple ? [[`mcp-param-${header.toLowerCase()}`, encodeHeaderValue(String(value))]] : [];
+    return isSimple ? [[`mcp-param-${header.toLowerCase()}`, encodeHeaderValue(printValue(value))]] : [];
   });
   return Object.fromEntries(entries);
 }

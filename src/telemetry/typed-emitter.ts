@@ -1,5 +1,6 @@
 import { type Channel, channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { isPromiseLike } from "../json/json.js";
 
 /** The prefix of all channel names: `langchain-mcp-runtime:requestEnded`. */
@@ -21,7 +22,7 @@ export function createChannels<Events extends object>(names: readonly (keyof Eve
  */
 export function subscribeSafely(name: string, listener: (message: unknown) => unknown): () => void {
   const warnListenerFailed = (error: unknown) =>
-    process.emitWarning(`A listener to ${PREFIX}${name} failed: ${String(error)}`, "McpRuntimeWarning");
+    process.emitWarning(`A listener to ${PREFIX}${name} failed: ${printValue(error)}`, "McpRuntimeWarning");
   const onMessage = (message: unknown) => callListener(listener, message, warnListenerFailed);
   subscribe(`${PREFIX}${name}`, onMessage);
   return () => void unsubscribe(`${PREFIX}${name}`, onMessage);
@@ -140,8 +141,8 @@ export function assertListener(name: unknown, listener: unknown, names: readonly
   if (!names.includes(name as string))
     throw new McpRuntimeError(
       "invalid-config",
-      `Unknown event "${String(name)}"; valid events: ${names.join(", ")}.`,
+      `Unknown event "${printValue(name)}"; valid events: ${names.join(", ")}.`,
     );
   if (typeof listener !== "function")
-    throw new McpRuntimeError("invalid-config", `The listener for "${String(name)}" must be a function.`);
+    throw new McpRuntimeError("invalid-config", `The listener for "${printValue(name)}" must be a function.`);
 }

@@ -14,6 +14,7 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { describeThrown, printValue } from "../errors/sanitize-text.js";
 import { type JsonObject, omitUndefined } from "../json/json.js";
 
 /** A tool of `McpTestServer`. */
@@ -209,9 +210,9 @@ function serveTools(server: Server, behavior: TestServerBehavior): void {
     };
     try {
       const value = await tool.run(args, { signal, sessionId, headers, progress });
-      return toResult(value, { content: [{ type: "text", text: String(value) }] });
+      return toResult(value, { content: [{ type: "text", text: printValue(value) }] });
     } catch (error) {
-      return toErrorResult(error instanceof Error ? error.message : String(error));
+      return toErrorResult(describeThrown(error));
     }
   });
 }
@@ -265,7 +266,7 @@ function serveResources(server: Server, behavior: TestServerBehavior, subscribed
 
 export function toContent({ uri, mimeType }: TestResource, read: unknown): JsonObject {
   if (read instanceof Uint8Array) return { uri, mimeType, blob: Buffer.from(read).toString("base64") };
-  return { uri, mimeType, text: String(read) };
+  return { uri, mimeType, text: printValue(read) };
 }
 
 const PROMPTS = { key: "prompts", extra: (position: number) => ({ name: `prompt-${position}` }) };
@@ -285,7 +286,7 @@ function servePrompts(server: Server, behavior: TestServerBehavior): void {
   });
   server.setRequestHandler(GetPromptRequestSchema, async ({ params }) => {
     const value = await find(params.name).get(params.arguments ?? {});
-    const message = { role: "user", content: { type: "text", text: String(value) } };
+    const message = { role: "user", content: { type: "text", text: printValue(value) } };
     return toResult(value, { messages: [message] });
   });
   server.setRequestHandler(CompleteRequestSchema, ({ params: { ref, argument, context } }) => {

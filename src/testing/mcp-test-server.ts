@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { printValue } from "../errors/sanitize-text.js";
 import type { InProcessServer, MessageTransport } from "../config/message-transport.js";
 import { assertObject, assertOptions, optionKeys } from "../config/parse-options.js";
 import { applyFault, type ArmedFault, type Fault, type FaultTarget, takeFault } from "./fault.js";
@@ -83,7 +84,7 @@ const ECHO: TestTool = {
   name: "echo",
   description: "Returns its text argument.",
   inputSchema: { type: "object", properties: { text: { type: "string" } } },
-  run: ({ text }) => String(text),
+  run: ({ text }) => printValue(text),
 };
 
 const SERVER_OPTIONS = optionKeys<McpTestServerOptions>({

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { printValue, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { toObject } from "../json/json.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import type { McpTool } from "../tools/mcp-tool.js";
@@ -165,7 +165,7 @@ export class ToolSearch {
       const first = names.flatMap((name) => candidates.find(({ tool }) => tool.name === name) ?? []);
       return [...new Set([...first, ...ranked])];
     } catch (error) {
-      this.#warn(`rerank failed; the order by words is used: ${String(error)}`);
+      this.#warn(`rerank failed; the order by words is used: ${printValue(error)}`);
       return ranked;
     }
   }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { printValue } from "../errors/sanitize-text.js";
 import { systemClock } from "../async/clock.js";
 import { limitStore, type LimitedStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -42,7 +43,7 @@ export class VectorCache {
       ]);
       return vectors.map((vector) => getCosine(queryVector, vector));
     } catch (error) {
-      this.#warn(`The embeddings failed; tools are ranked by words alone: ${String(error)}`);
+      this.#warn(`The embeddings failed; tools are ranked by words alone: ${printValue(error)}`);
       return undefined;
     }
   }

@@ -4,6 +4,7 @@ import { mayHaveRun } from "../client/policies/failure-policies.js";
 import { type McpTask, PausedTask } from "../client/tasks/mcp-task.js";
 import { type ToolResult, toToolResult } from "../client/tool-result.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 import { isPlainObject } from "../json/json.js";
 import { type ApprovalLease, NO_LEASE, takeProcessLease, takeStoreLease } from "./approval/approval-lease.js";
@@ -176,7 +177,7 @@ class CallAttempts {
       try {
         return await takeStoreLease(settings.approvalStore, key);
       } catch (error) {
-        throw configProblem(this.#run, `${NOT_LEASED} ${String(error)}`);
+        throw configProblem(this.#run, `${NOT_LEASED} ${printValue(error)}`);
       }
     }
     if (this.#graphTask.sharesRecords) return NO_LEASE;
@@ -191,7 +192,7 @@ class CallAttempts {
       await this.#saveRecord(attempt, outcome);
       if (outcome.state === "not-run") await attempt.lease.release();
     } catch (error) {
-      this.#run.runtime.warn(`The outcome of a call could not be saved: ${String(error)}`);
+      this.#run.runtime.warn(`The outcome of a call could not be saved: ${printValue(error)}`);
     }
   }
 

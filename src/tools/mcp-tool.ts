@@ -12,7 +12,7 @@ import { freezeIfListed, getToolUi, type McpToolInfo } from "../config/list-item
 import { assertObject } from "../config/parse-options.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { printValue, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { cloneJson, ignoreRejection, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
 import { type LangChainBlock, textBlock } from "./content/langchain-block.js";
 import { type ToolArtifact, type ToolContent, toToolContent } from "./content/tool-content.js";
@@ -340,7 +340,7 @@ function withCustomData(
     }
     return customData === undefined ? artifact : { ...artifact, customData: cloneJson(customData) };
   } catch (error) {
-    warn(`customData failed and is ignored: ${String(error)}`);
+    warn(`customData failed and is ignored: ${printValue(error)}`);
     return artifact;
   }
 }
@@ -362,7 +362,7 @@ async function getFailureContent(
     warn("onToolError did not return a string; the default message is used.");
   } catch (error) {
     if (isGraphBubbleUp(error)) throw error;
-    warn(`onToolError failed; the default message is used: ${String(error)}`);
+    warn(`onToolError failed; the default message is used: ${printValue(error)}`);
   }
   return content;
 }

@@ -4,6 +4,7 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { type ErrorLocation, option, optionsSchema, parseOptions } from "../config/parse-options.js";
 import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
 import { configError, type McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
 import { CHANGE_TEXTS } from "../json-schema/diff/parameter-change.js";
 import { coerceArguments } from "../json-schema/coerce-arguments.js";
@@ -242,7 +243,7 @@ async function refreshSchema({ runtime, context, cancellation }: ToolRun): Promi
   });
   if (location.state === "unknown") {
     warn(
-      `The saved schema could not be compared with the server's and is used as it is: ${String(location.error)}`,
+      `The saved schema could not be compared with the server's and is used as it is: ${printValue(location.error)}`,
     );
     return;
   }

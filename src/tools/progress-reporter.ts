@@ -1,7 +1,7 @@
 import type { CallbackManagerForToolRun } from "@langchain/core/callbacks/manager";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { type Clock, systemClock } from "../async/clock.js";
-import { stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { printValue, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { Progress } from "../transports/transport.js";
 
 /** A progress notification of a running tool call. */
@@ -98,7 +98,7 @@ export class ProgressReporter {
       try {
         await listener({ ...event });
       } catch (error) {
-        warn(`A progress listener failed: ${String(error)}`);
+        warn(`A progress listener failed: ${printValue(error)}`);
       }
     });
     this.#flushing = Promise.all([this.#flushing, ...notifications]);

@@ -10,7 +10,7 @@ import {
   type ToolRules,
 } from "../config/tool-rules.js";
 import { editDistance } from "../errors/find-closest-match.js";
-import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { describeThrown, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { isPromiseLike } from "../json/json.js";
 
 /** A listed tool, to which rules apply. */
@@ -158,7 +158,7 @@ export class RuleSet {
   decide(tool: McpToolInfo, warn: (message: string) => void): LevelRule | Promise<LevelRule> {
     if (this.#decide === undefined) return NO_RULE;
     const exclude = (error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = describeThrown(error);
       warn(`Tool ${quote(tool.name)} is excluded because its rule failed: ${reason}`);
       return EXCLUDED;
     };

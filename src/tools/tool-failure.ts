@@ -2,7 +2,7 @@ import type { ToolResult } from "../client/tool-result.js";
 import type { ToolArtifact, ToolFailure } from "./content/tool-content.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { type FailureDetails, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt } from "../errors/sanitize-text.js";
+import { excerpt, printValue } from "../errors/sanitize-text.js";
 import type { ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Only the application can act on these, so they are thrown even when a model made the call. */
@@ -52,7 +52,7 @@ export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
     return callError(runtime, "timeout", text, { cause });
   }
   // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
-  runtime.warn(`A hook or rule function failed before the call: ${String(error)}`);
+  runtime.warn(`A hook or rule function failed before the call: ${printValue(error)}`);
   return deniedError(runtime, "a check before the call failed.", error);
 }
 

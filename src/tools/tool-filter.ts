@@ -1,4 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
+import { printValue } from "../errors/sanitize-text.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
@@ -60,7 +61,7 @@ export async function isToolAllowed(
     if (typeof isAllowed === "boolean") return isAllowed;
     warn(`filter returned ${describeValue(isAllowed)} instead of a boolean, so the tool is excluded.`);
   } catch (error) {
-    warn(`filter failed, so the tool is excluded: ${String(error)}`);
+    warn(`filter failed, so the tool is excluded: ${printValue(error)}`);
   }
   return false;
 }

@@ -72,7 +72,7 @@ function createReadTool(reader: ResourceReader): AddedTool {
       annotations: READ_ONLY,
     },
     run: async ({ name: tool, args }, options) => {
-      const contents = await reader.readResource(String(args?.["uri"]), options).catch((error: unknown) => {
+      const contents = await reader.readResource(args?.["uri"] as string, options).catch((error: unknown) => {
         throw isUnknownResource(error) ? toArgumentError(error) : error;
       });
       const content = contents.map((resource) => toBlock(resource, contents.length === 1));

@@ -77,7 +77,7 @@ function toContent(read: McpSkillFile, server: string): JsonObject[] {
   const content = text === undefined ? { uri, mimeType, blob: blob ?? "" } : { uri, text: body ?? text };
   const block = toBlock(content, true);
   if (block["type"] !== "text") return [{ type: "text", text: note }, block];
-  return [{ type: "text", text: `${note}\n\n${stripHiddenCharacters(String(block["text"]))}` }];
+  return [{ type: "text", text: `${note}\n\n${stripHiddenCharacters(block["text"] as string)}` }];
 }
 
 /** Skills are a way to inject prompts, so a model has to know that they have no more authority than other results. */

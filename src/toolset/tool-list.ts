@@ -5,6 +5,7 @@ import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { printValue } from "../errors/sanitize-text.js";
 import type { ManagedServer } from "../manager/managed-server.js";
 import { unwrapServers } from "../manager/server-errors.js";
 import type { ServerSet } from "../manager/server-set.js";
@@ -89,7 +90,7 @@ export class ToolList {
     const { servers, create } = deps;
     this.#deps = deps;
     this.#resourceAndSkillTools = new ResourceAndSkillTools(deps.addedTools);
-    this.#changes = new TypedEmitter((error) => create.warn(`An event listener threw: ${String(error)}`));
+    this.#changes = new TypedEmitter((error) => create.warn(`An event listener threw: ${printValue(error)}`));
     this.#createOptions = {
       ...create,
       warn: logOnce(create.warn),
@@ -259,7 +260,7 @@ export class ToolList {
     }
     this.#failed.add(server);
     this.#createOptions.warn(
-      `Could not update the tools of server "${server}"; the previous ones stay in use: ${String(error)}`,
+      `Could not update the tools of server "${server}"; the previous ones stay in use: ${printValue(error)}`,
     );
     return undefined;
   }

@@ -3,6 +3,7 @@ import type { InProcessServer, JsonRpcMessage, MessageTransport } from "../confi
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
 import { classifyFailure, isOutcomeUnknown, errorCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { describeThrown, printValue } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { reportsUnknownSession } from "./http/http-errors.js";
 import {
@@ -195,7 +196,7 @@ export class CustomTransport implements Transport {
   }
 
   #reportError(error: unknown): void {
-    this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    this.onerror?.(error instanceof Error ? error : new Error(printValue(error)));
   }
 
   /**
@@ -205,7 +206,7 @@ export class CustomTransport implements Transport {
   #toError(error: unknown, wasSent: false | undefined): McpRuntimeError {
     if (error instanceof McpRuntimeError) return error;
     const { server, redactor } = this.#options;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = describeThrown(error);
     const status = getHttpStatus(error);
     const kind = classifyFailure({
       status,

@@ -3,7 +3,7 @@ import type { JsonRpcMessage } from "../config/message-transport.js";
 import { classifyFailure, hintForCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { MAX_TEXT_LENGTH, truncate } from "../errors/sanitize-text.js";
+import { MAX_TEXT_LENGTH, printValue, truncate } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 
 export type RequestId = string | number;
@@ -35,7 +35,7 @@ export function toJsonText(message: JsonRpcMessage, server: string): string {
   try {
     return JSON.stringify(message);
   } catch (cause) {
-    const text = `The arguments for server "${server}" cannot be serialized as JSON: ${String(cause)}`;
+    const text = `The arguments for server "${server}" cannot be serialized as JSON: ${printValue(cause)}`;
     throw new McpRuntimeError("invalid-config", text, { server, cause });
   }
 }
@@ -129,7 +129,8 @@ export function isSameId(received: unknown, id: RequestId): boolean {
 /** Normalizes an `error` field, which may hold anything. */
 function toRpcError(error: unknown): RpcError {
   const isArray = Array.isArray(error);
-  if (!isPlainObject(error)) return { code: INTERNAL_ERROR, message: isArray ? NO_REASON : String(error) };
+  if (!isPlainObject(error))
+    return { code: INTERNAL_ERROR, message: isArray ? NO_REASON : printValue(error) };
   const { code, message, data } = error;
   return {
     code: Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR,
@@ -189,7 +190,7 @@ export function invalidResponseError({ server, redactor }: ErrorContext, reason:
 
 /** The error for a message whose processing threw an exception. */
 export function unprocessableError(context: ErrorContext, error: unknown): McpRuntimeError {
-  return invalidResponseError(context, `it could not be processed (${String(error)})`);
+  return invalidResponseError(context, `it could not be processed (${printValue(error)})`);
 }
 
 export function responseTooLargeError(server: string, maxBytes: number): McpRuntimeError {

@@ -1,6 +1,7 @@
 import type { FallbackCall, FallbackClient, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { printValue } from "../../errors/sanitize-text.js";
 import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined, toObject } from "../../json/json.js";
 import { getCreatedTask } from "../tasks/mcp-task.js";
 import { mayHaveRun } from "../policies/failure-policies.js";
@@ -87,7 +88,7 @@ function toFallbackCall(
 
 /** The call has succeeded: a recorder that throws or rejects causes a warning. */
 function tryRecord(record: () => unknown, warn: (message: string) => void): void {
-  const warnFailed = (error: unknown) => warn(`The fallback could not record a result: ${String(error)}`);
+  const warnFailed = (error: unknown) => warn(`The fallback could not record a result: ${printValue(error)}`);
   try {
     const returned = record();
     if (isPromiseLike(returned)) void Promise.resolve(returned).catch(warnFailed);
@@ -107,7 +108,7 @@ async function tryFallback(respond: () => unknown, warn: (message: string) => vo
       "The fallback returned an invalid result; the original failure is kept. Return a result of callTool, an object with content or structuredContent, a string, or an array of content blocks.",
     );
   } catch (error) {
-    warn(`The fallback failed; the original failure is kept: ${String(error)}`);
+    warn(`The fallback failed; the original failure is kept: ${printValue(error)}`);
   }
   return undefined;
 }

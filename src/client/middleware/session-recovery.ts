@@ -2,6 +2,7 @@ import { type Clock, delay } from "../../async/clock.js";
 import type { ServerConfig } from "../../config/server-config.js";
 import { isFailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { printValue } from "../../errors/sanitize-text.js";
 import { ignoreRejection, isPromiseLike } from "../../json/json.js";
 import type { Connection } from "../../session/connection.js";
 import type { SessionSlot, OpenSessionHandle } from "../../session/session-pool.js";
@@ -243,7 +244,7 @@ function applyUserClassifier(
     }
     warn(`classify returned ${JSON.stringify(kind)}, which is not a failure kind; ignored.`);
   } catch (thrown) {
-    warn(`classify threw an error; ignored: ${String(thrown)}`);
+    warn(`classify threw an error; ignored: ${printValue(thrown)}`);
   }
   return error;
 }

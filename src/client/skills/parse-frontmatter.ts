@@ -1,3 +1,4 @@
+import { describeThrown } from "../../errors/sanitize-text.js";
 import type { JsonObject } from "../../json/json.js";
 import {
   MAX_YAML_DEPTH,
@@ -59,7 +60,7 @@ class YamlReader {
       if (this.#peek() !== undefined) throw new Error("unexpected content or indentation");
       return document;
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = describeThrown(error);
       // The lines of the file are counted from 1, and the first one is the marker.
       throw new Error(`${problem} (near line ${this.#position + 2})`, { cause: error });
     }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { optionKeys } from "../../config/parse-options.js";
 import { suggestMatch } from "../../errors/find-closest-match.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { describeThrown, excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { assertRequestOptions, REQUEST_KEYS, type RequestOptions } from "../call-options.js";
@@ -171,7 +171,7 @@ export class SkillClient {
     try {
       return parseSkillDocument(markdown);
     } catch (error) {
-      throw this.#mismatch(uri, excerpt(error instanceof Error ? error.message : String(error)));
+      throw this.#mismatch(uri, excerpt(describeThrown(error)));
     }
   }
 

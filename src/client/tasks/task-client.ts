@@ -1,5 +1,6 @@
 import { optionKeys } from "../../config/parse-options.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { printValue } from "../../errors/sanitize-text.js";
 import { type JsonObject, toObject } from "../../json/json.js";
 import {
   assertRequestOptions,
@@ -118,7 +119,9 @@ export class TaskClient {
     const timeouts = { timeoutMs: CANCEL_TIMEOUT_MS, totalMs: CANCEL_TIMEOUT_MS };
     this.#deps.runner
       .request("tasks/cancel", { taskId }, { ...details, ...timeouts })
-      .catch((error: unknown) => this.#deps.events.warn(`A task could not be cancelled: ${String(error)}`));
+      .catch((error: unknown) =>
+        this.#deps.events.warn(`A task could not be cancelled: ${printValue(error)}`),
+      );
   }
 
   #assertTaskId(taskId: unknown): void {

@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import type { ParseError } from "jsonc-parser";
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { errorCode } from "../../errors/failure-kinds.js";
+import { printValue } from "../../errors/sanitize-text.js";
 import type { ConfigProblem } from "./config-options.js";
 
 const MEBIBYTE = 1024 * 1024;
@@ -81,7 +82,7 @@ async function readTextFile(
       await file.close();
     }
   } catch (error) {
-    const code = String(errorCode(error));
+    const code = printValue(errorCode(error));
     if (code === "ENOENT" || code === "ENOTDIR")
       return { kind: "missing-file", file: path, message: "The file does not exist. Check its path." };
     return unreadable(path, PROBLEM_BY_ERROR_CODE[code] ?? `cannot be read (${code})`);

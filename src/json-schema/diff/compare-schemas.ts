@@ -271,7 +271,7 @@ class SchemaComparison {
     if: (old, schema, value) => this.#acceptsCondition(old, schema, value),
     $ref: (old, schema, value) =>
       this.#new.get(schema) !== undefined ||
-      (this.#new.isDangling(String(value)) && old.some((candidate) => candidate["$ref"] === value)),
+      (this.#new.isDangling(value as string) && old.some((candidate) => candidate["$ref"] === value)),
     $dynamicRef: () => false,
     $recursiveRef: () => false,
   };

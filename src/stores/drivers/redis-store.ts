@@ -1,3 +1,4 @@
+import { printValue } from "../../errors/sanitize-text.js";
 import { settleWithin, systemClock } from "../../async/clock.js";
 import type { KeyValueStore } from "../key-value-store.js";
 import {
@@ -146,7 +147,7 @@ class RedisDriver implements StoreDriver {
 
   adviseOn(error: Error): FailureAdvice | undefined {
     const { message } = error;
-    const code = String(Reflect.get(error, "code") ?? /^[A-Z]+/.exec(message)?.[0]);
+    const code = printValue(Reflect.get(error, "code") ?? /^[A-Z]+/.exec(message)?.[0]);
     if (code === "NOPERM") return { kind: "unauthorized", text: this.#describeMissingRight(message) };
     if (message.startsWith("ERR This instance has cluster support disabled")) return ADVICE.get("NOCLUSTER");
     return ADVICE.get(code) ?? (TLS_ERROR.test(code) ? TLS_ADVICE : undefined);

@@ -214,8 +214,12 @@ class ClusterTarget extends ConnectionTarget<RedisClusterClient> implements Redi
   async findMasters(): Promise<readonly RedisClient[]> {
     const cluster = await this.open();
     // Also connects a client of the user that is not connected yet.
-    const ranges = (await cluster.call("cluster", "slots")) as [number, number, unknown[]][];
-    const known = new Set(ranges.map(([, , [host, port]]) => `${String(host)}:${String(port)}`));
+    const ranges = (await cluster.call("cluster", "slots")) as [
+      number,
+      number,
+      [host: string, port: number],
+    ][];
+    const known = new Set(ranges.map(([, , [host, port]]) => `${host}:${port}`));
     const mastersKey = [...known].toSorted().join();
     const findAll = () => {
       const addresses = new Set(cluster.slots.flatMap(([master]) => master ?? []));

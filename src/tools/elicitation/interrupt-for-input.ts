@@ -5,6 +5,7 @@ import type { McpTask } from "../../client/tasks/mcp-task.js";
 import type { InputRequired } from "../../client/tool-result.js";
 import type { FormElicitation, UrlElicitation } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { printValue } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import {
@@ -195,7 +196,7 @@ function toRequest({ params }: JsonObject, server: string): FormElicitation | Ur
   try {
     return parseElicitation(toObject(params));
   } catch (error) {
-    const text = `Server "${server}" sent an invalid elicitation request: ${String(error)}`;
+    const text = `Server "${server}" sent an invalid elicitation request: ${printValue(error)}`;
     throw new McpRuntimeError("invalid-response", text, { server });
   }
 }

@@ -1,3 +1,4 @@
+import { printValue } from "../../errors/sanitize-text.js";
 import { isTextBlock, type LangChainBlock, textBlock, toContent } from "../content/langchain-block.js";
 import { countTextChars, formatCount, type ToolContent } from "../content/tool-content.js";
 import { resolveOutput } from "../tool-options.js";
@@ -31,7 +32,7 @@ export async function keepLargeResult(
     const media = whole.filter((block) => !isTextBlock(block));
     return toContent([textBlock(`${preview}\n\n[${hint}]`), ...media]);
   } catch (error) {
-    runtime.warn(`A large result could not be kept and was truncated: ${String(error)}`);
+    runtime.warn(`A large result could not be kept and was truncated: ${printValue(error)}`);
     return content;
   }
 }

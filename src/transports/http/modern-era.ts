@@ -44,7 +44,7 @@ export function toModernHeaders({ method = "", params }: JsonRpcMessage): Record
   const meta = params?.["_meta"] as JsonObject;
   const name = params?.[ROUTING_PARAM.get(method) ?? ""];
   return {
-    "mcp-protocol-version": String(meta[META_KEYS.protocolVersion]),
+    "mcp-protocol-version": meta[META_KEYS.protocolVersion] as string,
     "mcp-method": method,
     ...(typeof name === "string" ? { "mcp-name": encodeHeaderValue(name) } : {}),
   };

@@ -11,6 +11,7 @@ import {
 import { toText } from "../http/body-readers.js";
 import { toObject, tryParseJson } from "../../json/json.js";
 import { type FailureKind, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
+import { describeThrown, printValue } from "../../errors/sanitize-text.js";
 import { toRetryAt } from "../http/http-errors.js";
 import { type ErrorContext, invalidResponseError } from "../json-rpc.js";
 
@@ -119,12 +120,12 @@ function fromInvokeError(
   if (error instanceof WrappedError) return error.failure;
   if (inFlight === undefined) return setupError(error, context);
   if (inFlight.status !== undefined && inFlight.status >= 300) return rejectedError(error, inFlight, context);
-  return invalidResponseError(context, String(error));
+  return invalidResponseError(context, printValue(error));
 }
 
 function setupError(error: unknown, { server, redactor }: LambdaErrorContext): McpRuntimeError {
   const hasNoCredentials = error instanceof Error && NO_CREDENTIALS_ERRORS.has(error.name);
-  const quoted = redactor.excerpt(error instanceof Error ? error.message : String(error));
+  const quoted = redactor.excerpt(describeThrown(error));
   const text = hasNoCredentials
     ? `No AWS credentials were found for server "${server}": ${quoted}`
     : `The request to server "${server}" could not be created: ${quoted}`;

@@ -1,6 +1,7 @@
 import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { printValue } from "../../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { AddressGuard } from "../../net/address-guard.js";
 import { type HttpErrorContext, fromHttpStatus } from "../http/http-errors.js";
@@ -164,7 +165,7 @@ function decodeBody(response: ApiGatewayResponse, context: HttpErrorContext): un
 
 function lowerCaseHeaders({ headers }: ApiGatewayResponse): Record<string, string> {
   const entries = isPlainObject(headers) ? Object.entries(headers) : [];
-  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), String(value)]));
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), printValue(value)]));
 }
 
 /** Some functions return serialized JSON as a string, so a string result is parsed once more. */

@@ -3,6 +3,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { ExitStatus, StdioAddress } from "./server-process.js";
 import { errorCode } from "../../errors/failure-kinds.js";
+import { printValue } from "../../errors/sanitize-text.js";
 import type { ErrorContext } from "../json-rpc.js";
 
 interface StartContext extends ErrorContext {
@@ -19,7 +20,7 @@ interface ExitedServer {
 /** Converts an error of starting the command. */
 export function toStartError(error: unknown, { server, address, redactor }: StartContext): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
-  const reason = redactor.redact(describeStartFailure(String(errorCode(error)), address));
+  const reason = redactor.redact(describeStartFailure(printValue(errorCode(error)), address));
   return new McpRuntimeError("not-sent", `Server "${server}" could not be started: ${reason}`, {
     server,
     cause: redactor.redactCause(error),
