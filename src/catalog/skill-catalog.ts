@@ -37,8 +37,8 @@ interface SkillCatalogOptions {
   readonly assertEnabled?: (() => void) | undefined;
 }
 
-/** How many skills are held for all conversations together. */
-const MAX_HELD = 256;
+/** How many skills are loaded for all conversations together. */
+const MAX_LOADED = 256;
 
 /**
  * The skills of one server, as applications and models may use them: without those that are blocked. The files of a skill
@@ -48,7 +48,7 @@ export class SkillCatalog {
   readonly #client: McpClient;
   readonly #options: SkillCatalogOptions;
   /** The loaded skills by conversation and URI, the least recently loaded first. */
-  readonly #held = new Map<string, { readonly conversation: string; readonly skill: McpSkillInfo }>();
+  readonly #loaded = new Map<string, { readonly conversation: string; readonly skill: McpSkillInfo }>();
 
   constructor(client: McpClient, options: SkillCatalogOptions = {}) {
     this.#client = client;
@@ -75,16 +75,16 @@ export class SkillCatalog {
   async read(name: string, { file = SKILL_FILE, ...caller }: ReadSkillOptions): Promise<McpSkillFile> {
     this.#options.assertEnabled?.();
     const conversation = this.#toConversation(caller);
-    const held = file === SKILL_FILE ? undefined : this.#findHeld(conversation, name);
-    const skill = held ?? (await this.#get(name, caller));
+    const loaded = file === SKILL_FILE ? undefined : this.#findLoaded(conversation, name);
+    const skill = loaded ?? (await this.#get(name, caller));
     const denial = this.#findDenial(skill);
     if (denial !== undefined) throw denial;
     try {
       const read = await this.#client.readSkill(skill, { ...caller, file });
-      if (read.path === SKILL_FILE) this.#hold(conversation, skill);
+      if (read.path === SKILL_FILE) this.#addLoaded(conversation, skill);
       return read;
     } catch (error) {
-      throw held === undefined ? error : withReloadHint(error);
+      throw loaded === undefined ? error : withReloadHint(error);
     }
   }
 
@@ -119,19 +119,20 @@ export class SkillCatalog {
     return JSON.stringify([this.#client.identityOf(caller), thread]);
   }
 
-  #findHeld(conversation: string, name: string): McpSkillInfo | undefined {
-    const matches = [...this.#held.values()].filter(
-      (held) => held.conversation === conversation && [held.skill.uri, held.skill.name].includes(name),
+  #findLoaded(conversation: string, name: string): McpSkillInfo | undefined {
+    const matches = [...this.#loaded.values()].filter(
+      (loaded) =>
+        loaded.conversation === conversation && [loaded.skill.uri, loaded.skill.name].includes(name),
     );
     return matches.length === 1 ? matches[0]?.skill : undefined;
   }
 
-  #hold(conversation: string, skill: McpSkillInfo): void {
+  #addLoaded(conversation: string, skill: McpSkillInfo): void {
     const key = JSON.stringify([conversation, skill.uri]);
-    this.#held.delete(key);
-    this.#held.set(key, { conversation, skill });
-    const [oldest] = this.#held.keys();
-    if (this.#held.size > MAX_HELD && oldest !== undefined) this.#held.delete(oldest);
+    this.#loaded.delete(key);
+    this.#loaded.set(key, { conversation, skill });
+    const [oldest] = this.#loaded.keys();
+    if (this.#loaded.size > MAX_LOADED && oldest !== undefined) this.#loaded.delete(oldest);
   }
 }
 

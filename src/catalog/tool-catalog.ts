@@ -114,11 +114,11 @@ const CHANGE_DEBOUNCE_MS = 250;
 /** How many identities are cached; the least recently used one is evicted. */
 const MAX_ENTRIES = 1_000;
 /** If a process dies in its turn, another one lists the tools after this time. A turn is renewed while it lists. */
-const TURN_MS = 3_000;
+const LEASE_MS = 3_000;
 /** How long a process waits for the list of another one, before it lists the tools itself: a store is not trusted. */
-const MAX_TURN_WAIT_MS = 20_000;
+const MAX_LEASE_WAIT_MS = 20_000;
 /** How often it tries to take the turn in the meantime, in case the other one has failed. */
-const TURN_POLL_MS = 500;
+const LEASE_POLL_MS = 500;
 /** How long `close()` waits for pending store writes; the stores have shorter timeouts of their own. */
 const MAX_FLUSH_MS = 2_000;
 
@@ -348,14 +348,14 @@ export class ToolCatalog {
   }
 
   #startListing(entry: CatalogEntry, request: ListingRequest): Promise<CachedToolList> {
-    const turn = this.#takeTurn(entry, request);
-    const fetched = turn
+    const leaseOutcome = this.#acquireLease(entry, request);
+    const fetched = leaseOutcome
       .then(({ list }) => list ?? this.#fetchList(entry, request))
       .finally(() => {
         entry.listing = undefined;
       });
     const write = async (): Promise<CachedToolList> => {
-      const { list, end } = await turn;
+      const { list, end } = await leaseOutcome;
       try {
         return list ?? (await this.#write(entry, await fetched));
       } finally {
@@ -372,18 +372,18 @@ export class ToolCatalog {
    * Waits until this process may list the tools, or another one that shares the store has: then returns its list. Gives
    * up after a while, and if the store fails: then the tools are listed without a turn.
    */
-  async #takeTurn(entry: CatalogEntry, { minListedAt }: ListingRequest): Promise<Turn> {
+  async #acquireLease(entry: CatalogEntry, { minListedAt }: ListingRequest): Promise<LeaseOutcome> {
     const { store } = this.#options;
     if (minListedAt === undefined || store?.hasLeases !== true) return {};
-    const givesUpAt = this.#clock.now() + MAX_TURN_WAIT_MS;
+    const givesUpAt = this.#clock.now() + MAX_LEASE_WAIT_MS;
     let hasWaited = false;
     let previous: CachedToolList | undefined;
     const isUsable = () =>
       this.#isUsable(entry, { minListedAt, isAwaited: hasWaited && entry.list !== previous });
     while (this.#clock.now() < givesUpAt && !this.#closed.isCancelled) {
       if (!entry.storeWasRead) await this.#read(store, entry);
-      if (isUsable()) return { list: this.#adopt(entry) };
-      const end = await store.lease(entry.identity, { ttlMs: TURN_MS, clock: this.#clock });
+      if (isUsable()) return { list: this.#useStoredList(entry) };
+      const end = await store.lease(entry.identity, { ttlMs: LEASE_MS, clock: this.#clock });
       if (end === undefined) return {};
       if (end === "taken") {
         if (!hasWaited) previous = entry.list;
@@ -395,7 +395,7 @@ export class ToolCatalog {
           await end();
           throw error;
         });
-        if (isUsable()) return { end, list: this.#adopt(entry) };
+        if (isUsable()) return { end, list: this.#useStoredList(entry) };
         const { list } = entry;
         const isOutdated = list !== undefined && list !== previous && this.#getFreshMs(list) > 0;
         if (!hasWaited || isOutdated) return { end };
@@ -427,7 +427,7 @@ export class ToolCatalog {
     // It may have changed while the lease was requested.
     if (!entry.storeWasRead) return Promise.resolve();
     return new Promise((resolve) => {
-      const cancelTimer = this.#clock.after(TURN_POLL_MS, () => {
+      const cancelTimer = this.#clock.after(LEASE_POLL_MS, () => {
         // A store may have no change feed.
         entry.storeWasRead = false;
         entry.wake?.();
@@ -443,7 +443,7 @@ export class ToolCatalog {
   }
 
   /** Uses the list of another process as the answer of the server. */
-  #adopt(entry: CatalogEntry): CachedToolList | undefined {
+  #useStoredList(entry: CatalogEntry): CachedToolList | undefined {
     if (entry.listing !== undefined) entry.listing.isOutdated = false;
     const { list } = entry;
     if (list !== undefined) this.#applyList(list, entry);
@@ -544,7 +544,7 @@ interface ListingRequest extends CallerOptions {
 }
 
 /** Either the turn to list the tools, or the list of the process that had it. */
-interface Turn {
+interface LeaseOutcome {
   readonly end?: (() => Promise<void>) | undefined;
   readonly list?: CachedToolList | undefined;
 }

@@ -78,12 +78,12 @@ export class ToolListStore {
    * Takes the turn to list the server for an identity, and keeps it until the returned function is called. Returns
    * `"taken"` if another process has it; `undefined` if the store fails.
    */
-  async lease(identity: string, options: TurnOptions): Promise<(() => Promise<void>) | "taken" | undefined> {
+  async lease(identity: string, options: LeaseOptions): Promise<(() => Promise<void>) | "taken" | undefined> {
     try {
       const lease = await this.#options.store.lease?.(`leases/${this.toKey(identity)}`, {
         ttlMs: options.ttlMs,
       });
-      const onError = (error: unknown) => this.#warnOfDenial(error);
+      const onError = (error: unknown) => this.#warnDenied(error);
       return lease === undefined ? "taken" : keepLease(lease, { ...options, onError });
     } catch (error) {
       this.#warn("leased", error);
@@ -121,7 +121,7 @@ export class ToolListStore {
   }
 
   /** Other failures pass, and so does the lease. A missing right stays, and costs every listing the time of a lease. */
-  #warnOfDenial(error: unknown): void {
+  #warnDenied(error: unknown): void {
     const { warn } = this.#options;
     const isDenied = error instanceof McpRuntimeError && error.kind === "unauthorized";
     if (!isDenied || DENIALS.has(warn)) return;
@@ -185,7 +185,7 @@ class ToolListFeed {
 
 const FEEDS = new WeakMap<LimitedStore, ToolListFeed>();
 
-interface TurnOptions extends Pick<StoreLeaseOptions, "ttlMs"> {
+interface LeaseOptions extends Pick<StoreLeaseOptions, "ttlMs"> {
   readonly clock: Clock;
 }
 
@@ -195,7 +195,7 @@ const RENEWALS_PER_TTL = 3;
 /** Renews a lease until the returned function releases it. A lease that cannot be released expires. */
 function keepLease(
   lease: StoreLease,
-  { ttlMs, clock, onError }: TurnOptions & { readonly onError: (error: unknown) => void },
+  { ttlMs, clock, onError }: LeaseOptions & { readonly onError: (error: unknown) => void },
 ): () => Promise<void> {
   let isEnded = false;
   const schedule = () => clock.after(ttlMs / RENEWALS_PER_TTL, renew, { unref: true });
@@ -207,8 +207,8 @@ function keepLease(
         onError(error);
         return true;
       })
-      .then((isHeld) => {
-        if (isHeld && !isEnded) cancelTimer = schedule();
+      .then((isRenewed) => {
+        if (isRenewed && !isEnded) cancelTimer = schedule();
       });
   }
   return async () => {

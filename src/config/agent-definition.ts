@@ -32,7 +32,7 @@ function agentObject<Shape extends z.ZodRawShape>(shape: Shape) {
 }
 
 /** A schema whose input has the name of an interface, which editors show instead of the schema. */
-function named<Schema extends z.ZodType, Input extends z.input<Schema>>(
+function withInputType<Schema extends z.ZodType, Input extends z.input<Schema>>(
   schema: Schema,
 ): z.ZodType<z.output<Schema>, Input> {
   return schema as z.ZodType<z.output<Schema>, Input>;
@@ -63,19 +63,22 @@ function list<Item extends z.ZodType>(item: Item) {
   return withDefault(option.opaque<readonly z.input<Item>[]>("an array", isDenseArray).pipe(items), []);
 }
 
-/** One of some words, in upper or lower case. */
-function word<const Word extends string>(...words: readonly Word[]) {
-  return z.preprocess((value: AnyOf<Word>) => findWord(value, words) ?? value, z.enum(words));
+/** One of some values, in upper or lower case. */
+function enumIgnoringCase<const Value extends string>(...values: readonly Value[]) {
+  return z.preprocess((value: AnyOf<Value>) => matchIgnoringCase(value, values) ?? value, z.enum(values));
 }
 
-function findWord<Word extends string>(value: unknown, words: readonly Word[]): Word | undefined {
+function matchIgnoringCase<Value extends string>(
+  value: unknown,
+  values: readonly Value[],
+): Value | undefined {
   return typeof value === "string"
-    ? words.find((candidate) => candidate.toLowerCase() === value.toLowerCase())
+    ? values.find((candidate) => candidate.toLowerCase() === value.toLowerCase())
     : undefined;
 }
 
 /** A deep copy of a value, because the definition may change later. */
-function copied<Value>(schema: z.ZodType<Value, Value>, options: SafeCloneOptions) {
+function cloned<Value>(schema: z.ZodType<Value, Value>, options: SafeCloneOptions) {
   return schema.transform((value, context) => {
     const { copy, problems } = safeClone(value, options);
     for (const { path, message } of problems) addIssueAt(context, path, message);
@@ -85,21 +88,21 @@ function copied<Value>(schema: z.ZodType<Value, Value>, options: SafeCloneOption
 
 const plainObject = option.opaque<JsonObject>("an object", isPlainObject);
 /** Values are sent with every call, and `JSON.stringify` may overflow the stack on deeper ones. */
-const staticValue = copied(
+const staticValue = cloned(
   option.opaque<unknown>("a value", (value) => value !== undefined),
   { nonJson: "reject", maxDepth: 1_000 },
 );
 /** Deeper than any schema written by hand, and within what the schema modules can traverse. */
-const jsonSchema = copied(plainObject, { nonJson: "reject", maxDepth: 20_000 });
+const jsonSchema = cloned(plainObject, { nonJson: "reject", maxDepth: 20_000 });
 /** Definitions built in code may contain functions and URL objects, which are kept. */
-const inlineServer = copied(plainObject, { nonJson: "preserve", maxDepth: 1_000 });
+const inlineServer = cloned(plainObject, { nonJson: "preserve", maxDepth: 1_000 });
 const nonBlankString = option.opaque<string>(
   "a non-empty string",
   (value) => typeof value === "string" && value.trim() !== "",
 );
 
 const TOKEN_SCHEMA = agentObject({
-  type: word("simpleText", "variable", "expression"),
+  type: enumIgnoringCase("simpleText", "variable", "expression"),
   /** The literal text, or the name of a variable: `input.user.email`. */
   rawString: z.string(),
 });
@@ -124,7 +127,7 @@ const PROPERTY_SCHEMAS = {
 };
 type Variant = keyof typeof PROPERTY_SCHEMAS;
 const VARIANTS = [...(Object.keys(PROPERTY_SCHEMAS) as Variant[]), "dynamic"] as const;
-const VARIANT_SCHEMA = word(...VARIANTS);
+const VARIANT_SCHEMA = enumIgnoringCase(...VARIANTS);
 
 /** The source of an injected argument. */
 export type ArgumentProperty = {
@@ -139,7 +142,7 @@ interface ModelArgument {
 
 const PROPERTY_SCHEMA = plainObject.transform((value, context): ArgumentProperty | ModelArgument => {
   const { variant: name } = value;
-  const variant = findWord(name, VARIANTS);
+  const variant = matchIgnoringCase(name, VARIANTS);
   if (variant !== undefined && variant !== "dynamic")
     return { variant, ...parsePart<object>(PROPERTY_SCHEMAS[variant], value, context) } as ArgumentProperty;
   if (typeof name !== "string") parsePart(VARIANT_SCHEMA, name, context, ["variant"]);
@@ -186,7 +189,7 @@ type ToolDiscovery =
 
 const DISCOVERY_SCHEMA = agentObject({
   /** `cached` uses the saved tools, `dynamic` the list of the server. Required. */
-  type: word("cached", "dynamic"),
+  type: enumIgnoringCase("cached", "dynamic"),
   /**
    * With `cached`: compare a saved tool with the server before a call.
    * @default true
@@ -207,7 +210,7 @@ const DISCOVERY_BY_DYNAMIC_TOOLS: Readonly<Record<"none" | "schema" | "all", Too
   all: { type: "dynamic", allowAll: true },
 };
 const DYNAMIC_TOOLS_SCHEMA = withDefault(
-  word("none", "schema", "all").transform((mode) => DISCOVERY_BY_DYNAMIC_TOOLS[mode]),
+  enumIgnoringCase("none", "schema", "all").transform((mode) => DISCOVERY_BY_DYNAMIC_TOOLS[mode]),
   { type: "cached", refreshSchemaBeforeCall: true } satisfies ToolDiscovery,
 );
 
@@ -216,7 +219,7 @@ const TOOLS_CONFIGURATION_SCHEMA = agentObject({
    * How tools are discovered.
    * @default { type: "cached" }
    */
-  discoveryMode: optional(named<typeof DISCOVERY_SCHEMA, AgentDiscoveryMode>(DISCOVERY_SCHEMA)),
+  discoveryMode: optional(withInputType<typeof DISCOVERY_SCHEMA, AgentDiscoveryMode>(DISCOVERY_SCHEMA)),
 });
 
 const MCP_RESOURCE_SCHEMA = agentObject({
@@ -242,10 +245,10 @@ const MCP_RESOURCE_SCHEMA = agentObject({
    * The tools as saved in the definition.
    * @default []
    */
-  availableTools: list(named<typeof TOOL_SCHEMA, AgentTool>(TOOL_SCHEMA)),
+  availableTools: list(withInputType<typeof TOOL_SCHEMA, AgentTool>(TOOL_SCHEMA)),
   /** Where the tools come from. */
   toolsConfiguration: optional(
-    named<typeof TOOLS_CONFIGURATION_SCHEMA, AgentToolsConfiguration>(TOOLS_CONFIGURATION_SCHEMA),
+    withInputType<typeof TOOLS_CONFIGURATION_SCHEMA, AgentToolsConfiguration>(TOOLS_CONFIGURATION_SCHEMA),
   ),
   /** The predecessor of `toolsConfiguration`, which takes precedence: `none`, `schema` or `all`. */
   dynamicTools: z.unknown().optional(),

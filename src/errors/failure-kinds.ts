@@ -80,7 +80,7 @@ const CONNECT_ERROR_CODES: ReadonlySet<unknown> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-type ClassificationRule = readonly [FailureKind, (facts: FailureEvidence) => boolean | undefined];
+type ClassificationRule = readonly [FailureKind, (evidence: FailureEvidence) => boolean | undefined];
 
 /**
  * Maps HTTP statuses, JSON-RPC codes and network errors to a kind; the first matching rule wins. Kinds without

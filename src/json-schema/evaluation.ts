@@ -103,14 +103,14 @@ export class Evaluation {
     this.errors = errors;
   }
 
-  /** Every evaluated schema calls this, and `leave` when it is done. */
-  enter(): void {
+  /** Every evaluated schema calls this, and `endSchema` when it is done. */
+  beginSchema(): void {
     this.steps.spend(1);
     this.#depth += 1;
     this.steps.assertDepth(this.#depth);
   }
 
-  leave(): void {
+  endSchema(): void {
     this.#depth -= 1;
   }
 

@@ -16,7 +16,7 @@ import {
 } from "./evaluation.js";
 import { isObject, OBJECT_CHECKS } from "./object-keywords.js";
 import { toCanonicalJson } from "./schema-hash.js";
-import { textSteps } from "./step-budget.js";
+import { countTextSteps } from "./step-budget.js";
 
 /** The work of a step that does not evaluate a schema. */
 const DIVISION_STEPS = 20;
@@ -37,7 +37,7 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ["minItems", compileSizeLimit("minItems", itemCount, isAtLeast)],
   [
     "prefixItems",
-    (tuple, schema, compiler) => evaluateItems(compileEach(tuple, schema, compiler), undefined, 0),
+    (tuple, schema, compiler) => evaluateItems({ tuple: compileEach(tuple, schema, compiler) }),
   ],
   ["items", compileItems],
   ["contains", compileContains],
@@ -172,7 +172,7 @@ function itemCount(value: unknown): number | undefined {
 
 function characterCount(value: unknown, { steps }: Evaluation): number | undefined {
   if (typeof value !== "string") return undefined;
-  steps.spend(textSteps(value));
+  steps.spend(countTextSteps(value));
   return countCharacters(value);
 }
 
@@ -193,13 +193,18 @@ function isSurrogate(text: string, index: number, start: 0xd800 | 0xdc00): boole
   return (text.charCodeAt(index) & 0xfc00) === start;
 }
 
-/** Evaluates the items from `start` on: those of a tuple with their own checks, the others with `rest`. */
-function evaluateItems(
-  tuple: readonly Check[],
-  rest: Check | undefined,
-  start: number,
-  isUnevaluatedOnly = false,
-): Check {
+interface ItemChecks {
+  /** The checks of the first items. */
+  readonly tuple?: readonly Check[];
+  /** The check of the items after the tuple. */
+  readonly rest?: Check | undefined;
+  /** The first item to evaluate. */
+  readonly start?: number;
+  /** Skip the items that another keyword has evaluated. */
+  readonly isUnevaluatedOnly?: boolean;
+}
+
+function evaluateItems({ tuple = [], rest, start = 0, isUnevaluatedOnly = false }: ItemChecks): Check {
   return (value, evaluation, path, evaluated) => {
     if (!Array.isArray(value)) return true;
     let isValid = true;
@@ -220,9 +225,9 @@ function evaluateItems(
 function compileItems(items: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
   const { prefixItems, additionalItems } = schema;
   const start = toArray(prefixItems).length;
-  if (!Array.isArray(items)) return evaluateItems([], compiler.compile(items, schema), start);
+  if (!Array.isArray(items)) return evaluateItems({ rest: compiler.compile(items, schema), start });
   const rest = additionalItems === undefined ? undefined : compiler.compile(additionalItems, schema);
-  return evaluateItems(compileEach(items, schema, compiler), rest, start);
+  return evaluateItems({ tuple: compileEach(items, schema, compiler), rest, start });
 }
 
 function compileContains(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
@@ -247,7 +252,7 @@ function compileContains(subschema: unknown, schema: JsonObject, compiler: Schem
 }
 
 function compileUnevaluatedItems(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  return evaluateItems([], compiler.compile(subschema, schema), 0, true);
+  return evaluateItems({ rest: compiler.compile(subschema, schema), isUnevaluatedOnly: true });
 }
 
 /** Compares texts instead of pairs of items, of which there are 200 million for 20,000 items. */

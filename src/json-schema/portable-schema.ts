@@ -5,7 +5,7 @@ import { describeTypeModel, intendedTypes, isUnconstrained } from "./describe-ty
 import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS, readTypeModel } from "./read-type-model.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
-import { countEntries, StepBudget, unlessLimited } from "./step-budget.js";
+import { countEntries, StepBudget, tryWithinBudget } from "./step-budget.js";
 import {
   ANY,
   JSON_TYPES,
@@ -127,7 +127,7 @@ function render(
     const levelSteps = new StepBudget(index === 0 ? MAX_FULL_DETAIL_STEPS : Math.trunc(share));
     // What was read at a higher level is the same, unless a limit of this one applies.
     const isSame = read !== undefined && read.depth < level.maxDepth && read.isOnce === isOnce(level);
-    if (!isSame) read = unlessLimited(() => readRoot(sanitized, level, levelSteps));
+    if (!isSame) read = tryWithinBudget(() => readRoot(sanitized, level, levelSteps));
     steps.add(levelSteps.used);
     const limits = toWriteLimits(level, level.isRelative === true ? maxGrownChars : MAX_SCHEMA_CHARS);
     const schema = read && tryWriteRoot(read, limits);
@@ -163,7 +163,7 @@ interface RootConstraints {
 
 /** Returns `undefined` if a level of detail exceeds the limit of what is written. */
 function tryWriteRoot({ constraints }: RootConstraints, limits: WriteLimits): JsonObject | undefined {
-  const schema = unlessLimited(() => writeRoot(constraints, limits));
+  const schema = tryWithinBudget(() => writeRoot(constraints, limits));
   return JSON.stringify(schema ?? "").length > limits.chars.maxSteps ? undefined : schema;
 }
 

@@ -364,13 +364,13 @@ function findCircularReferences(
   const visited = new Set<JsonObject>();
   const open = new Set<JsonObject>();
   const path: { readonly node: JsonObject; readonly rest: JsonObject[] }[] = [];
-  const enter = (node: JsonObject) => {
+  const visit = (node: JsonObject) => {
     visited.add(node);
     open.add(node);
     path.push({ node, rest: getInPlaceNodes(node, targets) });
   };
   for (const start of nodes) {
-    if (!visited.has(start)) enter(start);
+    if (!visited.has(start)) visit(start);
     for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
       const next = top.rest.pop();
       if (next === undefined) {
@@ -382,7 +382,7 @@ function findCircularReferences(
           ({ node }, index) => targets.get(node) === (path[index + 1]?.node ?? next),
         );
         circular.add(holder?.node ?? top.node);
-      } else if (!visited.has(next)) enter(next);
+      } else if (!visited.has(next)) visit(next);
     }
   }
   return circular;

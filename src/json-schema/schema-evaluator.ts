@@ -99,7 +99,7 @@ export class SchemaEvaluator implements SchemaCompiler {
       Object.hasOwn(schema, "unevaluatedProperties") || Object.hasOwn(schema, "unevaluatedItems");
     let checks: readonly Check[] | undefined;
     return (value, evaluation, path, outer) => {
-      evaluation.enter();
+      evaluation.beginSchema();
       if (!isJson(value)) throw new NotJsonError(`a ${typeof value} is not JSON`);
       checks ??= this.#compileKeywords(schema);
       const evaluated = isTracking ? new EvaluatedKeys() : outer;
@@ -111,7 +111,7 @@ export class SchemaEvaluator implements SchemaCompiler {
       }
       if (isTracking && outer !== undefined && evaluated !== undefined)
         outer.addAll(evaluated, evaluation.steps);
-      evaluation.leave();
+      evaluation.endSchema();
       return isValid;
     };
   }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isPlainObject } from "../json/json.js";
-import { type StepBudget, textSteps } from "./step-budget.js";
+import { type StepBudget, countTextSteps } from "./step-budget.js";
 
 const HASH_LENGTH = 12;
 
@@ -41,7 +41,7 @@ export function toCanonicalJson(root: unknown, steps?: StepBudget): string {
       stack.push("{");
     } else {
       const json = JSON.stringify(next.value) ?? "null";
-      steps?.spend(1 + textSteps(json));
+      steps?.spend(1 + countTextSteps(json));
       text += json;
     }
   }

@@ -146,7 +146,7 @@ export function mergeVariants(
     title: isSame("title") ? first.title : undefined,
     texts: mergeTexts(variants),
     default: variants.find((variant) => variant.default !== undefined)?.default,
-    notes: [...common(variants, "notes", steps), ...(note === undefined ? [] : [note])],
+    notes: [...intersectTexts(variants, "notes", steps), ...(note === undefined ? [] : [note])],
     values: values.every(isDefined) ? distinctValues(values.flat(), steps) : undefined,
     bounds: combineBounds(variants, "union"),
     isInteger: variants.every(({ isInteger }) => isInteger === true),
@@ -155,7 +155,7 @@ export function mergeVariants(
     items: items.every(isDefined) ? union(items, steps) : undefined,
     // A property that only one variant describes is kept as described.
     properties: mergeProperties(variants, union, steps),
-    required: common(variants, "required", steps),
+    required: intersectTexts(variants, "required", steps),
     additional: mergeAdditional(variants, steps),
   };
   return [merged];
@@ -178,9 +178,9 @@ function intersectConstraints(
     isNamed: constraints.some(({ isNamed }) => isNamed === true),
     isInferred: constraints.some(({ isInferred }) => isInferred === true),
     title: first("title"),
-    texts: distinct(constraints, "texts", steps),
+    texts: unionTexts(constraints, "texts", steps),
     default: first("default"),
-    notes: distinct(constraints, "notes", steps),
+    notes: unionTexts(constraints, "notes", steps),
     values: allowed,
     bounds: combineBounds(constraints, "intersection"),
     isInteger: constraints.some(({ isInteger }) => isInteger === true),
@@ -188,7 +188,7 @@ function intersectConstraints(
     format: first("format"),
     items: items.length === 0 ? undefined : intersect(items, steps),
     properties: mergeProperties(constraints, intersect, steps),
-    required: distinct(constraints, "required", steps),
+    required: unionTexts(constraints, "required", steps),
     additional: additional.length === 0 ? undefined : intersect(additional, steps),
   };
 }
@@ -277,7 +277,7 @@ function mergeProperties(
 
 /** Describes which properties belong together after variants were merged. */
 function describeCombinations(variants: readonly TypeConstraints[], steps: StepBudget): string | undefined {
-  const always = new Set(common(variants, "required", steps));
+  const always = new Set(intersectTexts(variants, "required", steps));
   const alternatives = new Set<string>();
   for (const variant of variants) {
     const names = (variant.required ?? []).slice(0, MAX_COMBINED_NAMES).flatMap((name) => {
@@ -312,14 +312,18 @@ function toList<T>(value: T | undefined): readonly T[] {
 type TextList = "texts" | "notes" | "required";
 
 /** Returns the texts that all constraints have, in the order of the first ones. */
-function common(constraints: readonly TypeConstraints[], list: TextList, steps: StepBudget): string[] {
+function intersectTexts(
+  constraints: readonly TypeConstraints[],
+  list: TextList,
+  steps: StepBudget,
+): string[] {
   steps.spend(constraints.reduce((sum, item) => sum + (item[list]?.length ?? 0), 0));
   const [first, ...others] = constraints;
   const sets = others.map((item) => new Set(item[list]));
   return (first?.[list] ?? []).filter((text) => sets.every((texts) => texts.has(text)));
 }
 
-function distinct(constraints: readonly TypeConstraints[], list: TextList, steps: StepBudget): string[] {
+function unionTexts(constraints: readonly TypeConstraints[], list: TextList, steps: StepBudget): string[] {
   const texts = constraints.flatMap((item) => item[list] ?? []);
   steps.spend(texts.length);
   return [...new Set(texts)];

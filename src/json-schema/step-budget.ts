@@ -56,7 +56,7 @@ export class StepBudget {
 }
 
 /** Returns `undefined` if the work exceeds its budget. */
-export function unlessLimited<Result>(work: () => Result): Result | undefined {
+export function tryWithinBudget<Result>(work: () => Result): Result | undefined {
   try {
     return work();
   } catch (error) {
@@ -79,6 +79,6 @@ export function countEntries(schema: JsonObject): number {
 const CHARACTERS_PER_STEP = 64;
 
 /** The steps that it takes to read a text. */
-export function textSteps(text: string): number {
+export function countTextSteps(text: string): number {
   return Math.trunc(text.length / CHARACTERS_PER_STEP);
 }

@@ -7,7 +7,7 @@ import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS } from "./read-type-model.js";
 import { sanitizeSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
-import { StepBudget, StepLimitError, textSteps } from "./step-budget.js";
+import { StepBudget, StepLimitError, countTextSteps } from "./step-budget.js";
 
 /** The steps to decide what is readable, about 10 ms: the validation itself may have used most of what a call may take. */
 const MAX_STEPS = 100_000;
@@ -166,7 +166,7 @@ export class VisibleConstraints {
   #isNoted({ keyword, schema, path }: ValidationError): boolean {
     const { text, isExact } = this.#find(path);
     if (text === "") return false;
-    this.#steps.spend(STEPS_PER_ERROR + textSteps(text));
+    this.#steps.spend(STEPS_PER_ERROR + countTextSteps(text));
     if (!isExact) return this.#isNotedAbove(text, keyword, schema);
     const label = (NOTE_LABELS as Readonly<Record<string, string>>)[keyword];
     if (label !== undefined) return text.includes(label);
@@ -183,7 +183,7 @@ export class VisibleConstraints {
   #isNotedAbove(text: string, keyword: string, schema: JsonObject): boolean {
     if (keyword === "const" || keyword === "enum")
       return valuesOf(schema, keyword).some((value) => {
-        this.#steps.spend(STEPS_PER_ERROR + textSteps(text));
+        this.#steps.spend(STEPS_PER_ERROR + countTextSteps(text));
         return text.includes(truncateJson(value));
       });
     const types = keyword === "type" ? [schema["type"]].flat() : [];
@@ -204,7 +204,7 @@ export class VisibleConstraints {
   /** Whether a text has a name or number, not only as a part of another. */
   #mentions(text: string, word: string): boolean {
     if (word === "") return false;
-    this.#steps.spend(1 + textSteps(text));
+    this.#steps.spend(1 + countTextSteps(text));
     for (let index = text.indexOf(word); index !== -1; index = text.indexOf(word, index + 1)) {
       this.#steps.spend(1);
       if (!isWordCharacter(text[index - 1]) && !isWordCharacter(text[index + word.length])) return true;
@@ -241,7 +241,7 @@ export class VisibleConstraints {
     }
     const texts = nodes.flatMap(({ description }) => (typeof description === "string" ? description : []));
     const text = texts.join("\n");
-    this.#steps.spend(1 + textSteps(text));
+    this.#steps.spend(1 + countTextSteps(text));
     return { nodes, text, isExact, isRepeated };
   }
 

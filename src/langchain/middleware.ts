@@ -151,11 +151,11 @@ function saveLoadedTools(state: object): { [LOADED_TOOLS_KEY]: string[] } | unde
  */
 class AgentApproval {
   readonly #approvals: PendingApprovals;
-  readonly #isRefused: (name: string) => boolean;
+  readonly #isLeftOut: (name: string) => boolean;
 
   constructor(toolList: LiveToolList, agentTools: Pick<LiveToolList, "isLeftOut">) {
     // A tool that the agent was created without does not run, so approval is not requested for it.
-    this.#isRefused = (name) => toolList.hasAgent && agentTools.isLeftOut(name);
+    this.#isLeftOut = (name) => toolList.hasAgent && agentTools.isLeftOut(name);
     this.#approvals = new PendingApprovals("middleware", (name, config) => toolList.find(name, config));
   }
 
@@ -163,7 +163,7 @@ class AgentApproval {
     const location = getCallLocation(state);
     const { messageId, config } = location;
     const { unanswered, duplicateIds } = findPendingCalls(state);
-    const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !this.#isRefused(name));
+    const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !this.#isLeftOut(name));
     const pending = await this.#approvals.prepare(calls, location);
     const decisions = await this.#approvals.requestDecisions(pending, config);
     if (decisions.size === 0) return undefined;

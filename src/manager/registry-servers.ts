@@ -137,7 +137,7 @@ interface RegistryEntry {
   readonly record: string;
   /** Health checks that have failed in a row. */
   failures: number;
-  isLeftOut: boolean;
+  isExcluded: boolean;
   /** A server that does not respond is not checked twice at the same time. */
   isBeingChecked: boolean;
 }
@@ -274,8 +274,8 @@ class RegistryFollower {
   /** A server that the application has configured takes precedence. */
   #findConflict(name: string): string | undefined {
     const isOwn = this.#entries.has(name) && this.#isRegistryServer(name);
-    const isTaken = !isOwn && this.#manager.serverSet.find(name) !== undefined;
-    return isTaken ? "The application has a server with this name." : undefined;
+    const isUsed = !isOwn && this.#manager.serverSet.find(name) !== undefined;
+    return isUsed ? "The application has a server with this name." : undefined;
   }
 
   /** Whether the server of this name is from the registry: the application may have replaced it. */
@@ -296,7 +296,7 @@ class RegistryFollower {
   /** Does not wait for the connection: its outcome is the state of the server. */
   #add(name: string, { record, definition }: DesiredServer): void {
     if (this.#closed.signal.aborted) return;
-    const entry: RegistryEntry = { record, failures: 0, isLeftOut: false, isBeingChecked: false };
+    const entry: RegistryEntry = { record, failures: 0, isExcluded: false, isBeingChecked: false };
     this.#entries.set(name, entry);
     this.#manager.add(name, definition).catch((error: unknown) => {
       if (this.#entries.get(name) !== entry) return;
@@ -310,32 +310,32 @@ class RegistryFollower {
   async #checkHealth(name: string, entry: RegistryEntry): Promise<void> {
     const server = this.#manager.serverSet.find(name);
     if (server === undefined || entry.isBeingChecked || !hasSharedIdentity(server.client)) return;
-    const isLeftOut = entry.isLeftOut && server.isDisconnected;
+    const isExcluded = entry.isExcluded && server.isDisconnected;
     // Disconnected by the application.
-    if (server.isDisconnected && !isLeftOut) return;
+    if (server.isDisconnected && !isExcluded) return;
     entry.isBeingChecked = true;
     try {
       // The client still sends requests while the server is disconnected; its catalog does not.
-      if (isLeftOut) {
+      if (isExcluded) {
         // Otherwise an open circuit would fail the check without asking the server.
         server.client.breaker?.forceClose();
         await server.client.listTools({ signal: this.#closed.signal });
         if (this.#entries.get(name) === entry) await this.#manager.reconnect(name);
       } else await server.catalog.refreshIfOlder(this.#settings.refreshIntervalMs);
       entry.failures = 0;
-      entry.isLeftOut = false;
+      entry.isExcluded = false;
     } catch (error) {
       entry.failures += 1;
-      if (!isLeftOut && entry.failures >= this.#settings.unhealthyAfter)
-        await this.#leaveOut(name, entry, error);
+      if (!isExcluded && entry.failures >= this.#settings.unhealthyAfter)
+        await this.#excludeUnhealthy(name, entry, error);
     } finally {
       entry.isBeingChecked = false;
     }
   }
 
-  async #leaveOut(name: string, entry: RegistryEntry, reason: unknown): Promise<void> {
+  async #excludeUnhealthy(name: string, entry: RegistryEntry, reason: unknown): Promise<void> {
     if (this.#closed.signal.aborted || this.#entries.get(name) !== entry) return;
-    entry.isLeftOut = true;
+    entry.isExcluded = true;
     this.#manager.serverSet.settings.warn(
       `Server "${name}" of the registry is left out until it responds: ${entry.failures} health checks in a row have failed. ${printValue(reason)}`,
     );

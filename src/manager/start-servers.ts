@@ -85,7 +85,7 @@ class ServerStart {
         this.#manager.on("serverChanged", checkOne),
         this.#manager.on("toolsChanged", checkOne),
       );
-      this.#isOver("cached", this.#startupWaitMs, checkAll);
+      this.#hasElapsed("cached", this.#startupWaitMs, checkAll);
       const loading = this.#manager.serverSet.all.map(async (server) => {
         if (await server.loadFromCache()) this.#cached.add(server);
       });
@@ -119,11 +119,11 @@ class ServerStart {
   #isReady(check: () => void): boolean {
     const { required, optional } = this.#pending;
     if (this.#failures.size > 0) {
-      if (required.size > 0 && !this.#isOver("failed", FAILURE_WAIT_MS, check)) return false;
+      if (required.size > 0 && !this.#hasElapsed("failed", FAILURE_WAIT_MS, check)) return false;
       throw this.#mergeFailures();
     }
     if (required.size > 0 || !(this.#isCacheLoaded || this.#waits.get("cached") === true)) return false;
-    return optional.size === 0 || this.#isOver("optional", this.#startupWaitMs, check);
+    return optional.size === 0 || this.#hasElapsed("optional", this.#startupWaitMs, check);
   }
 
   #mergeFailures(): unknown {
@@ -157,9 +157,9 @@ class ServerStart {
   }
 
   /** Whether a wait is over. Begins it with the first call. */
-  #isOver(wait: Wait, ms: number, check: () => void): boolean {
-    const isOver = this.#waits.get(wait);
-    if (isOver !== undefined) return isOver;
+  #hasElapsed(wait: Wait, ms: number, check: () => void): boolean {
+    const hasElapsed = this.#waits.get(wait);
+    if (hasElapsed !== undefined) return hasElapsed;
     this.#waits.set(wait, false);
     const cancel = this.#manager.serverSet.settings.clock.after(ms, () => {
       this.#waits.set(wait, true);

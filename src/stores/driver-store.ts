@@ -32,7 +32,7 @@ export interface DriverEntry {
 }
 
 /** What a failure of a backend means: its kind, and a sentence about what to do. */
-export interface FailureAdvice {
+export interface FailureExplanation {
   readonly kind: "unavailable" | "unauthorized" | "invalid-config";
   readonly text: string;
 }
@@ -56,7 +56,7 @@ export interface StoreDriver {
   /** The operations of leases, which report no change; missing if the backend cannot compare and set. */
   readonly leases?: LeaseDriver;
   /** Explains an error of the backend whose cause is known. Other errors are `unavailable`. */
-  adviseOn?(error: Error): FailureAdvice | undefined;
+  explainFailure?(error: Error): FailureExplanation | undefined;
   /** Missing if the driver opens nothing itself. */
   close?(): Promise<void>;
 }
@@ -80,7 +80,7 @@ export interface DriverLease {
 /** `close()` waits for at most this many operations: a backend that never responds must not fill the memory. */
 const MAX_PENDING = 1_000;
 
-const UNAVAILABLE: FailureAdvice = {
+const UNAVAILABLE: FailureExplanation = {
   kind: "unavailable",
   text: "Check that it is running and reachable.",
 };
@@ -224,7 +224,7 @@ export class DriverStore implements KeyValueStore {
     const redactor = new Redactor([...secrets, ...(this.#driver.secrets ?? [])]);
     const cause = error instanceof Error ? redactedCopy(error, redactor) : undefined;
     const reason = cause === undefined ? "" : ` (${cause.code ?? cause.name})`;
-    const { kind, text } = (cause && this.#driver.adviseOn?.(cause)) ?? UNAVAILABLE;
+    const { kind, text } = (cause && this.#driver.explainFailure?.(cause)) ?? UNAVAILABLE;
     const message = `${this.#displayName} could not ${description}${reason}. ${text}`;
     return new McpRuntimeError(kind, message, { cause });
   }

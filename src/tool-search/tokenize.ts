@@ -19,7 +19,7 @@ const INNER_BOUNDARY =
  */
 export function tokenize(text: string): string[] {
   const terms: string[] = [];
-  for (const [word] of text.normalize("NFKC").replace(UNSPACED, spaceOut).matchAll(WORD))
+  for (const [word] of text.normalize("NFKC").replace(UNSPACED, toCharacterPairs).matchAll(WORD))
     terms.push(...getTerms(word));
   return terms;
 }
@@ -43,7 +43,7 @@ function getTerms(word: string): readonly string[] {
 }
 
 /** Writes a run of characters as its overlapping pairs, or as itself if it is a single character. */
-function spaceOut(run: string): string {
+function toCharacterPairs(run: string): string {
   const characters = Array.from(run);
   if (characters.length === 1) return ` ${run} `;
   return ` ${characters

@@ -64,14 +64,14 @@ export interface ToolSearchRequest extends Pick<ToolSearchOptions, "limit" | "si
 }
 
 /** A tool of a search result. */
-export interface FoundTool {
+export interface ToolSearchHit {
   readonly tool: McpTool;
   readonly score: number;
 }
 
 /** The best tools, and the best servers with the names of their other tools. */
 export interface ToolSearchResult {
-  readonly hits: readonly FoundTool[];
+  readonly hits: readonly ToolSearchHit[];
   readonly siblings: readonly { readonly server: string; readonly tools: readonly McpTool[] }[];
 }
 
@@ -128,16 +128,19 @@ export class ToolSearch {
     const byKey = this.#update(tools, instructions);
     const isSearched = (tool: McpTool | undefined): tool is McpTool =>
       tool !== undefined && (server === undefined || tool.mcp.server === server);
-    const byWords = this.#index.search(query).flatMap(({ id, score }): FoundTool[] => {
+    const byWords = this.#index.search(query).flatMap(({ id, score }): ToolSearchHit[] => {
       const tool = byKey.get(id);
       return isSearched(tool) ? [{ tool, score }] : [];
     });
     const byMeaning = await this.#rankByMeaning(query, tools.filter(isSearched));
-    const ranked = await this.#rerank(query, byMeaning === undefined ? byWords : fuse([byWords, byMeaning]));
+    const ranked = await this.#rerank(
+      query,
+      byMeaning === undefined ? byWords : fuseRankings([byWords, byMeaning]),
+    );
     return { hits: ranked.slice(0, limit), siblings: findSiblings(ranked, tools, { limit, siblings }) };
   }
 
-  async #rankByMeaning(query: string, tools: readonly McpTool[]): Promise<FoundTool[] | undefined> {
+  async #rankByMeaning(query: string, tools: readonly McpTool[]): Promise<ToolSearchHit[] | undefined> {
     const similarities = await this.#vectors?.compare(
       query,
       tools.map(({ description, mcp }) =>
@@ -149,7 +152,7 @@ export class ToolSearch {
       .toSorted((left, right) => right.score - left.score);
   }
 
-  async #rerank(query: string, ranked: readonly FoundTool[]): Promise<readonly FoundTool[]> {
+  async #rerank(query: string, ranked: readonly ToolSearchHit[]): Promise<readonly ToolSearchHit[]> {
     const { rerank } = this.#options;
     if (rerank === undefined || ranked.length === 0) return ranked;
     const candidates = ranked.slice(0, MAX_RERANKED);
@@ -196,7 +199,7 @@ export class ToolSearch {
 }
 
 /** Combines rankings by reciprocal rank: a tool that is near the top of one of them is near the top. */
-function fuse(rankings: readonly (readonly FoundTool[])[]): FoundTool[] {
+function fuseRankings(rankings: readonly (readonly ToolSearchHit[])[]): ToolSearchHit[] {
   const scores = new Map<McpTool, number>();
   for (const ranking of rankings)
     for (const [rank, { tool }] of ranking.entries())
@@ -237,7 +240,7 @@ function isString(value: unknown): value is string {
 
 /** The tools of the best servers that are not shown with a description, the best first. */
 function findSiblings(
-  ranked: readonly FoundTool[],
+  ranked: readonly ToolSearchHit[],
   allTools: readonly McpTool[],
   { limit, siblings }: { readonly limit: number; readonly siblings: number },
 ): ToolSearchResult["siblings"] {
@@ -263,7 +266,7 @@ function findSiblings(
 }
 
 /** Servers with several matching tools come before servers with one. */
-function rankServers(ranked: readonly FoundTool[]): string[] {
+function rankServers(ranked: readonly ToolSearchHit[]): string[] {
   const scores = new Map<string, { total: number; factor: number }>();
   for (const { tool, score } of ranked) {
     const known = scores.get(tool.mcp.server) ?? { total: 0, factor: 1 };

@@ -48,7 +48,7 @@ const NOT_LEASED =
   "was not sent: the approvalStore did not record it. Check the store, and resume the graph.";
 const STARTED_ELSEWHERE =
   "another run has started it for the same approval, and its outcome is not known here. It is not sent again; a new call requires a new approval.";
-const FOREIGN_TASK =
+const OTHER_USERS_TASK =
   "The task belongs to another user. Resume the graph with the config of the user who started it.";
 
 /** Creates the error of a call that has to be durable and cannot be. Only the application can add a checkpointer. */
@@ -216,7 +216,7 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
   readonly #details: CallDetails;
   #taskId: string | undefined;
   /** The task of another user. */
-  #foreignTask: PausedTask | undefined;
+  #otherUsersTask: PausedTask | undefined;
 
   private constructor(run: ToolRun, details: CallDetails, approval: Approval | undefined) {
     this.#run = run;
@@ -245,8 +245,8 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
   /** Sends the call, or goes on with its task. */
   async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
     const { caller, server } = this.#run.runtime;
-    if (this.#foreignTask !== undefined)
-      return toToolResult(this.#foreignTask.toResult(), { server, tool: call.name });
+    if (this.#otherUsersTask !== undefined)
+      return toToolResult(this.#otherUsersTask.toResult(), { server, tool: call.name });
     const input: CallInput = { task: "check", taskId: this.#taskId, ...options.input };
     if (input.taskId !== undefined) return caller.callTool(call, { ...options, input });
     const attempt = await this.#attempts.start();
@@ -265,7 +265,7 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
     if (!mayHaveRunBefore(records)) return;
     const task = records.find(({ state }) => state === "created")?.task;
     if (task !== undefined && records.some((record) => record.identityHash !== identityHash)) {
-      this.#foreignTask = new PausedTask(task, FOREIGN_TASK);
+      this.#otherUsersTask = new PausedTask(task, OTHER_USERS_TASK);
       return;
     }
     if (records.some((record) => record.callHash !== callHash)) {

@@ -188,9 +188,9 @@ export class RuleSet {
       const scope = new KeyScope(key, tools, namePrefixes);
       for (const tool of scope.tools) {
         const list = found.get(tool) ?? [];
-        const isWhole = scope.isAbout(tool);
-        const applied = isWhole ? rule : toGuard(rule);
-        if (applied !== undefined) list.push({ rule: applied, isWhole });
+        const isAboutTool = scope.isAbout(tool);
+        const applied = isAboutTool ? rule : toGuard(rule);
+        if (applied !== undefined) list.push({ rule: applied, isAboutTool });
         found.set(tool, list);
       }
       if (scope.tools.length === 0 && key !== "*") unmatched.push(entry);
@@ -203,12 +203,12 @@ export class RuleSet {
 interface Match {
   readonly rule: ToolRule | false;
   /** Whether the entry is about this tool; otherwise it is reduced to its guard. */
-  readonly isWhole: boolean;
+  readonly isAboutTool: boolean;
 }
 
 /** `found` starts with the most specific. A guard alone does not keep a tool that another entry excludes. */
 function resolveMatches(found: readonly Match[]): LevelRule {
-  const deciding = found.find(({ rule, isWhole }) => isWhole || rule === false);
+  const deciding = found.find(({ rule, isAboutTool }) => isAboutTool || rule === false);
   if (deciding?.rule === false) return EXCLUDED;
   return { isExcluded: false, rule: merge(found.flatMap(({ rule }) => (rule === false ? [] : rule))) };
 }

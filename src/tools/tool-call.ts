@@ -166,7 +166,7 @@ async function sendOnce(
 
 /** A call that failed, or that needs input before it runs, may be sent again. */
 function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: ApprovedSend, run: ToolRun): void {
-  const forget = () => {
+  const removeSend = () => {
     if (sends.get(key) === sent) sends.delete(key);
   };
   sends.set(key, sent);
@@ -175,12 +175,12 @@ function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: Appro
     sends.delete(oldestKey);
   }
   const onSuccess = ({ inputRequired }: ToolResult) => {
-    if (inputRequired === undefined) setTimeout(forget, APPROVED_SEND_TTL_MS).unref();
-    else forget();
+    if (inputRequired === undefined) setTimeout(removeSend, APPROVED_SEND_TTL_MS).unref();
+    else removeSend();
   };
   const onFailure = () => {
     sent.isRejected = run.isRejected;
-    forget();
+    removeSend();
   };
   void sent.result.then(onSuccess, onFailure);
 }

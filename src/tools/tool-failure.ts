@@ -78,7 +78,7 @@ interface FailureText {
   /** What happened, for a model to read. */
   readonly summary: string;
   /** What the model can do next. */
-  readonly advice: string;
+  readonly hint: string;
 }
 
 const TRY_OTHERWISE = "Try another way, or tell the user.";
@@ -90,35 +90,35 @@ const REPORT_TO_USER = "Calling it again will not help. Tell the user.";
 const FAILURE_TEXTS: Partial<Record<FailureKind, FailureText>> = {
   "session-lost": {
     summary: "The server keeps losing the session. The tool was not run.",
-    advice: TRY_LATER,
+    hint: TRY_LATER,
   },
-  "not-sent": { summary: "The server cannot be reached. The tool was not run.", advice: TRY_LATER },
-  "connection-lost": { summary: "The connection was lost before the response arrived.", advice: TRY_LATER },
-  timeout: { summary: "The tool did not respond in time.", advice: TRY_LATER },
+  "not-sent": { summary: "The server cannot be reached. The tool was not run.", hint: TRY_LATER },
+  "connection-lost": { summary: "The connection was lost before the response arrived.", hint: TRY_LATER },
+  timeout: { summary: "The tool did not respond in time.", hint: TRY_LATER },
   "rate-limited": {
     summary: "The server rejected the call: too many requests. The tool was not run.",
-    advice: TRY_LATER,
+    hint: TRY_LATER,
   },
-  unavailable: { summary: "The server is not available.", advice: TRY_LATER },
-  "server-error": { summary: "The server failed.", advice: TRY_OTHERWISE },
+  unavailable: { summary: "The server is not available.", hint: TRY_LATER },
+  "server-error": { summary: "The server failed.", hint: TRY_OTHERWISE },
   unauthorized: {
     summary: "The credentials for this call are missing, or the server rejected them.",
-    advice: REPORT_TO_USER,
+    hint: REPORT_TO_USER,
   },
-  "not-found": { summary: "The server does not have this tool.", advice: REPORT_TO_USER },
-  "invalid-request": { summary: "The server rejected the request.", advice: REPORT_TO_USER },
-  "invalid-response": { summary: "The response cannot be used.", advice: TRY_OTHERWISE },
-  "too-large": { summary: "The response is too large.", advice: "Ask for less." },
+  "not-found": { summary: "The server does not have this tool.", hint: REPORT_TO_USER },
+  "invalid-request": { summary: "The server rejected the request.", hint: REPORT_TO_USER },
+  "invalid-response": { summary: "The response cannot be used.", hint: TRY_OTHERWISE },
+  "too-large": { summary: "The response is too large.", hint: "Ask for less." },
   "unsupported-protocol": {
     summary: "The server uses an unsupported protocol version.",
-    advice: REPORT_TO_USER,
+    hint: REPORT_TO_USER,
   },
   "circuit-open": {
     summary: "The server failed repeatedly and is not called for a while. The tool was not run.",
-    advice: TRY_LATER,
+    hint: TRY_LATER,
   },
-  denied: { summary: "The call was denied.", advice: NOT_AGAIN },
-  cancelled: { summary: "Its task was cancelled.", advice: NOT_AGAIN },
+  denied: { summary: "The call was denied.", hint: NOT_AGAIN },
+  cancelled: { summary: "Its task was cancelled.", hint: NOT_AGAIN },
 };
 
 const INVALID_PARAMS = -32_602;
@@ -130,15 +130,15 @@ const MAY_HAVE_RUN = "The tool may have run: check before you call it again.";
  * JSON-RPC error. Other messages may contain hosts and paths.
  */
 export function toFailureMessage(error: McpRuntimeError, toolName: string): string {
-  const { summary, advice } = FAILURE_TEXTS[error.kind] ?? {
+  const { summary, hint } = FAILURE_TEXTS[error.kind] ?? {
     summary: "It failed.",
-    advice: TRY_OTHERWISE,
+    hint: TRY_OTHERWISE,
   };
   const isSafe =
     error.issues.length > 0 || error.code !== undefined || error.kind === "denied" || toolRan(error);
   const isCorrectable =
     error.kind === "invalid-request" && (error.issues.length > 0 || error.code === INVALID_PARAMS);
-  const next = isCorrectable ? "Correct the arguments and call the tool again." : advice;
+  const next = isCorrectable ? "Correct the arguments and call the tool again." : hint;
   const lines = [
     `Tool "${toolName}" failed: ${isSafe ? error.message : summary}`,
     ...describeRetryAt(error),

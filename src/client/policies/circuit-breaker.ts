@@ -301,8 +301,8 @@ export class CircuitBreakers {
       this.#openSince = clock.now();
       log.warn(`${subject} is open: calls are rejected until the server answers again.`);
     }
-    const isOver = state === "closed" && this.countByState().closed === this.#byIdentity.size;
-    if (!isOver || this.#openSince === undefined) return;
+    const isOutageOver = state === "closed" && this.countByState().closed === this.#byIdentity.size;
+    if (!isOutageOver || this.#openSince === undefined) return;
     log.info(`${subject} is closed again after ${((clock.now() - this.#openSince) / 1000).toFixed(1)} s.`);
     this.#openSince = undefined;
   }

@@ -12,7 +12,7 @@ import {
   TYPE_SCHEMAS,
 } from "./schema-document.js";
 import { toCanonicalJson } from "../schema-hash.js";
-import { countEntries, StepBudget, unlessLimited } from "../step-budget.js";
+import { countEntries, StepBudget, tryWithinBudget } from "../step-budget.js";
 
 const NARROWED: readonly ParameterChange[] = [{ parameter: "", what: "type" }];
 const CHANGED: readonly ParameterChange[] = [{ parameter: "", what: "changed" }];
@@ -61,7 +61,7 @@ class SchemaComparison {
 
   run(): readonly ParameterChange[] {
     const [oldRoot, newRoot] = this.#roots;
-    return unlessLimited(() => this.#compare(this.#old.flatten([oldRoot]), newRoot)) ?? NARROWED;
+    return tryWithinBudget(() => this.#compare(this.#old.flatten([oldRoot]), newRoot)) ?? NARROWED;
   }
 
   #accepts(old: Conjuncts, now: unknown): boolean {
@@ -181,7 +181,7 @@ class SchemaComparison {
 
   #compareProperty(old: Conjuncts, conjuncts: Conjuncts, name: string): readonly ParameterChange[] {
     if (this.#steps.isExceeded) return NARROWED;
-    const changes = unlessLimited(() => {
+    const changes = tryWithinBudget(() => {
       this.#steps.spend(old.length + conjuncts.length);
       const before = this.#old.valueOf(old, name);
       const schemas = conjuncts.flatMap((schema) => {

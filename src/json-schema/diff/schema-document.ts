@@ -20,7 +20,7 @@ import {
   SCHEMA_MAP_KEYWORDS,
 } from "../sanitize-schema.js";
 import { toCanonicalJson } from "../schema-hash.js";
-import { countEntries, type StepBudget, textSteps } from "../step-budget.js";
+import { countEntries, type StepBudget, countTextSteps } from "../step-budget.js";
 
 /** The JSON types, where `number` stands for numbers that are not integers. */
 const TYPES: readonly string[] = ["string", "integer", "number", "boolean", "null", "array", "object"];
@@ -28,7 +28,7 @@ const ALL_TYPES: ReadonlySet<string> = new Set(TYPES);
 const NO_TYPES: ReadonlySet<string> = new Set();
 
 /** Accepts nothing, as `false` does. */
-const NOTHING: JsonObject = Object.freeze({ enum: [] });
+const REJECT_ALL: JsonObject = Object.freeze({ enum: [] });
 /** Accepts the values of one type. */
 export const TYPE_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(TYPES.map((type) => [type, { type }]));
 
@@ -113,7 +113,7 @@ export class SchemaDocument {
     // The queue grows during the iteration.
     const queue = [...schemas];
     for (const schema of queue) {
-      if (schema === false) return [NOTHING];
+      if (schema === false) return [REJECT_ALL];
       if (!isPlainObject(schema) || conjuncts.has(schema)) continue;
       this.#steps.spend(1);
       conjuncts.add(schema);
@@ -140,7 +140,7 @@ export class SchemaDocument {
   }
 
   #typesOfSchema(schema: JsonObject): ReadonlySet<string> {
-    if (schema === NOTHING) return NO_TYPES;
+    if (schema === REJECT_ALL) return NO_TYPES;
     const known = this.#types.get(schema);
     if (known !== undefined) return known;
     // What a circular schema finds for itself.
@@ -167,7 +167,7 @@ export class SchemaDocument {
   /** Returns the only values that a schema accepts, or `undefined` if they are not listed. */
   listValues(schema: JsonObject): readonly unknown[] | undefined {
     if (Object.hasOwn(schema, "const") && schema["const"] !== undefined) return [schema["const"]];
-    const values = schema === NOTHING ? [] : this.read(schema, "enum");
+    const values = schema === REJECT_ALL ? [] : this.read(schema, "enum");
     return Array.isArray(values) ? values : undefined;
   }
 
@@ -340,7 +340,7 @@ export class SchemaEquality {
   }
 
   #isSamePrimitive({ before, now }: ComparedPair): boolean {
-    this.#steps.spend(typeof before === "string" ? textSteps(before) : 0);
+    this.#steps.spend(typeof before === "string" ? countTextSteps(before) : 0);
     return before === now;
   }
 

@@ -8,7 +8,7 @@ import {
   type DriverEntry,
   type DriverLease,
   DriverStore,
-  type FailureAdvice,
+  type FailureExplanation,
   type StoreDriver,
 } from "../driver-store.js";
 import { InvalidEntryError } from "../stored-record.js";
@@ -111,7 +111,7 @@ const ACCESS_ERRORS: ReadonlySet<string> = new Set([
   "MissingAuthenticationTokenException",
   "UnrecognizedClientException",
 ]);
-const ACCESS_ADVICE: FailureAdvice = {
+const ACCESS_EXPLANATION: FailureExplanation = {
   kind: "unauthorized",
   text: "Check the credentials of AWS. They need the rights dynamodb:GetItem, PutItem, DeleteItem and Query on the table.",
 };
@@ -208,8 +208,8 @@ class DynamoDriver implements StoreDriver {
     return keys;
   }
 
-  adviseOn({ name }: Error): FailureAdvice | undefined {
-    return ACCESS_ERRORS.has(name) ? ACCESS_ADVICE : undefined;
+  explainFailure({ name }: Error): FailureExplanation | undefined {
+    return ACCESS_ERRORS.has(name) ? ACCESS_EXPLANATION : undefined;
   }
 
   async close(): Promise<void> {

@@ -12,7 +12,7 @@ import {
   DriverStore,
   type DriverEntry,
   type DriverLease,
-  type FailureAdvice,
+  type FailureExplanation,
   type StoreDriver,
 } from "../driver-store.js";
 import { InvalidEntryError } from "../stored-record.js";
@@ -75,8 +75,8 @@ class RedisDriver implements StoreDriver {
     this.#options = config;
     this.#prefix = `${config.namespace}:`;
     const describeDenial = (error: unknown) => {
-      const advice = error instanceof Error ? this.adviseOn(error) : undefined;
-      return advice === undefined || advice.kind === "unavailable" ? undefined : advice.text;
+      const explanation = error instanceof Error ? this.explainFailure(error) : undefined;
+      return explanation === undefined || explanation.kind === "unavailable" ? undefined : explanation.text;
     };
     this.#feed = new RedisChangeFeed(target, { ...config, describeDenial });
   }
@@ -145,12 +145,13 @@ class RedisDriver implements StoreDriver {
     await Promise.all([this.#feed.close(), this.#target.close()]);
   }
 
-  adviseOn(error: Error): FailureAdvice | undefined {
+  explainFailure(error: Error): FailureExplanation | undefined {
     const { message } = error;
     const code = printValue(Reflect.get(error, "code") ?? /^[A-Z]+/.exec(message)?.[0]);
     if (code === "NOPERM") return { kind: "unauthorized", text: this.#describeMissingRight(message) };
-    if (message.startsWith("ERR This instance has cluster support disabled")) return ADVICE.get("NOCLUSTER");
-    return ADVICE.get(code) ?? (TLS_ERROR.test(code) ? TLS_ADVICE : undefined);
+    if (message.startsWith("ERR This instance has cluster support disabled"))
+      return EXPLANATIONS.get("NOCLUSTER");
+    return EXPLANATIONS.get(code) ?? (TLS_ERROR.test(code) ? TLS_EXPLANATION : undefined);
   }
 
   /** Not awaited by the caller: in a cluster, another master than that of the key may be down. */
@@ -174,7 +175,7 @@ class RedisDriver implements StoreDriver {
   }
 }
 
-const ADVICE: ReadonlyMap<string, FailureAdvice> = new Map([
+const EXPLANATIONS: ReadonlyMap<string, FailureExplanation> = new Map([
   [
     "NOAUTH",
     {
@@ -192,7 +193,7 @@ const ADVICE: ReadonlyMap<string, FailureAdvice> = new Map([
 ]);
 
 const TLS_ERROR = /CERT|SIGNATURE|^ERR_(?:SSL|TLS)|^EPROTO$/;
-const TLS_ADVICE: FailureAdvice = {
+const TLS_EXPLANATION: FailureExplanation = {
   kind: "unavailable",
   text: "TLS failed. Check that the port uses TLS, that the certificate is for this host, and that its authority is trusted: set NODE_EXTRA_CA_CERTS, or pass an ioredis client with `tls.ca`.",
 };

@@ -112,7 +112,7 @@ export class ResultText {
     const line = JSON.stringify(value);
     if (line.length <= this.#maxChars) return line;
     const omitted = `[… ${line.length - this.#maxChars} of ${line.length} characters omitted. It is ${describeJson(value)}: use a longer path]`;
-    return `${cut(line, this.#maxChars, "start")}\n${omitted}`;
+    return `${truncate(line, this.#maxChars, "start")}\n${omitted}`;
   }
 
   #formatValues(values: readonly unknown[], missing: string): string {
@@ -149,11 +149,11 @@ function takeLines(lines: readonly string[], maxChars: number, kept: "start" | "
   let chars = 0;
   const end = lines.findIndex((line) => (chars += line.length + 1) > maxChars + 1);
   if (end !== 0) return lines.slice(0, end === -1 ? lines.length : end);
-  return lines.slice(0, 1).map((line) => cut(line, maxChars, kept));
+  return lines.slice(0, 1).map((line) => truncate(line, maxChars, kept));
 }
 
 /** Does not split a surrogate pair, which providers reject. */
-function cut(text: string, maxChars: number, kept: "start" | "end"): string {
+function truncate(text: string, maxChars: number, kept: "start" | "end"): string {
   return kept === "start"
     ? text.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "")
     : text.slice(Math.max(0, text.length - maxChars)).replace(/^[\udc00-\udfff]/, "");

@@ -221,8 +221,8 @@ class StdioTransport implements Transport {
   /** Not before the first message: the output of a program that is not an MCP server is part of its error. */
   #warnStdoutNoise(excerpt: string): void {
     const { server, log } = this.#options;
-    const advice = "stdout is for MCP messages only; the server should log to stderr.";
-    log.warn(`Server "${server}" ${describeNoise(excerpt)}\n${advice}`, "stdout-noise");
+    const hint = "stdout is for MCP messages only; the server should log to stderr.";
+    log.warn(`Server "${server}" ${describeNoise(excerpt)}\n${hint}`, "stdout-noise");
   }
 
   /** What the process wrote, for the error of a handshake that it does not complete. */
