@@ -51,7 +51,7 @@ async function callTool(
     (elapsed) => `calling ${tool}  ${elapsed}${progress}`,
     () => settle(client.callTool({ name: tool, args }, { signal, onProgress }), signal),
   );
-  if (error !== undefined) return toFailedOutcome([toFailureFinding(error, server, true)]);
+  if (error !== undefined) return toFailedOutcome([toFailureFinding(error, server, { hasSession: true })]);
   const latencyMs = Math.round(performance.now() - startedAt);
   return toCallOutcome(result, { server: server.name, tool, latencyMs }, context);
 }

@@ -48,7 +48,9 @@ export const listCommand: Command = async (context) => {
 async function listSkills({ server, connected }: ServerResult, { signal }: CommandContext) {
   if (connected?.tools === undefined) return { skills: [] };
   const { value: skills = [], error } = await settle(connected.client.listSkills({ signal }), signal);
-  return error === undefined ? { skills } : { skills, failure: toFailureFinding(error, server, true) };
+  return error === undefined
+    ? { skills }
+    : { skills, failure: toFailureFinding(error, server, { hasSession: true }) };
 }
 
 const INDENT = 4;

@@ -91,7 +91,7 @@ const MAX_INDEXED_CHARS = 2_000;
 const MAX_DESCRIPTION_CHARS = 100;
 /** The constant of reciprocal rank fusion; the usual value. */
 const FUSION_CONSTANT = 60;
-const MAX_RERANKED = 30;
+const MAX_CANDIDATES = 30;
 /** Tools of other callers stay indexed up to this factor of the current ones. */
 const MAX_INDEX_GROWTH = 2;
 const MIN_INDEX_SIZE = 1_000;
@@ -155,7 +155,7 @@ export class ToolSearch {
   async #rerank(query: string, ranked: readonly ToolSearchHit[]): Promise<readonly ToolSearchHit[]> {
     const { rerank } = this.#options;
     if (rerank === undefined || ranked.length === 0) return ranked;
-    const candidates = ranked.slice(0, MAX_RERANKED);
+    const candidates = ranked.slice(0, MAX_CANDIDATES);
     try {
       const names = await rerank(
         query,

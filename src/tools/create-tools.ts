@@ -218,8 +218,7 @@ function toNamedTool({ server, info }: Pick<RuleTarget, "server" | "info">): Nam
 /** Call after the tools were created. `isComplete`: all servers have listed their tools. */
 export function warnUnmatchedRules(
   { unmatchedRules }: CreatedTools,
-  { warn }: Pick<CreateToolsOptions, "warn">,
-  isComplete: boolean,
+  { warn, isComplete }: Pick<CreateToolsOptions, "warn"> & { readonly isComplete: boolean },
 ): void {
   for (const { server, key, suggestion } of unmatchedRules) {
     if (server !== undefined)

@@ -82,7 +82,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     throw new McpRuntimeError("invalid-config", text, { server: client.name });
   }
   attachReader(created.tools, create);
-  warnUnmatchedRules(created, create, true);
+  warnUnmatchedRules(created, { warn: create.warn, isComplete: true });
   return [...created.tools];
 }
 

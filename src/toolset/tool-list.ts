@@ -344,7 +344,7 @@ export class ToolList {
     });
     this.#visible = freezeArray(filterVisible(this.#all, this.#deps.servers));
     attachReader(this.#all, this.#createOptions);
-    warnUnmatchedRules(created, this.#createOptions, created.isComplete);
+    warnUnmatchedRules(created, { warn: this.#createOptions.warn, isComplete: created.isComplete });
   }
 
   #toServerTools(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ServerTools[] {

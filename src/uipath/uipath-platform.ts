@@ -164,7 +164,7 @@ export class UipathPlatform {
     if (reason.name === "TimeoutError")
       return new McpRuntimeError("timeout", `UiPath at ${origin} did not respond in time.`);
     const { redactor } = this.#settings;
-    return fromConnectionError(reason, false, { server: "UiPath", origin, redactor });
+    return fromConnectionError(reason, { server: "UiPath", origin, redactor }, { wasSent: false });
   }
 
   #httpError({ status, headers }: Response, body: unknown): McpRuntimeError {

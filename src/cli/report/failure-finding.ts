@@ -80,7 +80,7 @@ const HINTS: Partial<Record<FindingCode, (where: string, server: SelectedServer)
 export function toFailureFinding(
   error: McpRuntimeError,
   server: SelectedServer,
-  hasSession: boolean,
+  { hasSession }: { readonly hasSession: boolean },
 ): Finding {
   const code = toFindingCode(error, server, hasSession);
   const where = server.file === undefined ? "" : ` in ${server.file}`;

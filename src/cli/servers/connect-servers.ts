@@ -59,7 +59,7 @@ export async function withConnectedServers(
   try {
     const connected = await connectAll(clients, context);
     const failures = connected.flatMap(({ server, client, error }) =>
-      error === undefined ? [] : [toFailureFinding(error, server, client.state === "ready")],
+      error === undefined ? [] : [toFailureFinding(error, server, { hasSession: client.state === "ready" })],
     );
     return await work({
       results: servers.map((server) => ({

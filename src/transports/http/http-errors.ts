@@ -52,8 +52,8 @@ export const STREAM_ENDED = Object.assign(new Error("The stream ended."), { code
 /** Converts a connection error. Only a request that was never written to a connection counts as not sent. */
 export function fromConnectionError(
   error: Error,
-  wasSent: boolean,
   context: HttpErrorContext,
+  { wasSent }: { readonly wasSent: boolean },
 ): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
   const { server, origin, redactor } = context;

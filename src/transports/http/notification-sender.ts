@@ -58,7 +58,7 @@ export class NotificationSender {
       let cancelTimer = this.#httpClient.clock.after(NOTIFICATION_TIMEOUT_MS, abort);
       this.#inFlight.add(abort);
       const handler = start({
-        onError: (error) => fail(fromConnectionError(error, true, this.#httpClient)),
+        onError: (error) => fail(fromConnectionError(error, this.#httpClient, { wasSent: true })),
         onHeaders: (status, headers) => {
           if (status > 299) return this.#httpClient.createErrorReader({ status, headers, hadSession }, fail);
           resolve();

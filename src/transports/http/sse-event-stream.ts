@@ -128,12 +128,12 @@ export class SseEventStream {
 
   #end(error: Error): void {
     if (this.#opening === undefined) {
-      this.#events.onClosed((wasSent) => fromConnectionError(error, wasSent, this.#httpClient));
+      this.#events.onClosed((wasSent) => fromConnectionError(error, this.#httpClient, { wasSent }));
     } else if (this.#handler?.wasDispatched === true) {
-      const failure = fromConnectionError(error, true, this.#httpClient);
+      const failure = fromConnectionError(error, this.#httpClient, { wasSent: true });
       if (failure.kind === "invalid-response") this.#fail(failure);
       else this.#failWith("connection-lost", "ended its stream before the endpoint event.", error);
-    } else this.#fail(fromConnectionError(error, false, this.#httpClient));
+    } else this.#fail(fromConnectionError(error, this.#httpClient, { wasSent: false }));
   }
 
   #failWith(kind: McpRuntimeError["kind"], problem: string, cause?: Error): void {

@@ -62,7 +62,7 @@ export class SseTransport implements Transport {
       // Any received byte proves that the stream works; the response itself is ignored.
       ping: () => void this.notify({ jsonrpc: "2.0", id: "liveness-check", method: "ping" }),
       onUnresponsive: () =>
-        this.#failAll((wasSent) => fromConnectionError(STREAM_UNRESPONSIVE, wasSent, this.#httpClient)),
+        this.#failAll((wasSent) => fromConnectionError(STREAM_UNRESPONSIVE, this.#httpClient, { wasSent })),
     });
     this.#stream = new SseEventStream(this.#httpClient, {
       onActivity: () => this.#liveness.markActive(),
@@ -282,7 +282,7 @@ class SsePost implements WireRequest {
       onError: (error) => {
         // After acceptance the rest of this HTTP response is irrelevant.
         if (this.#isAccepted) this.#end();
-        else this.#fail(fromConnectionError(error, this.wasSent, this.#httpClient));
+        else this.#fail(fromConnectionError(error, this.#httpClient, { wasSent: this.wasSent }));
       },
     };
     this.#handler = this.#httpClient.post(message, "call", events, options);

@@ -121,7 +121,8 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   }
 
   onError(error: Error): void {
-    if (this.#stream === undefined) this.#fail(fromConnectionError(error, this.wasSent, this.#httpClient));
+    if (this.#stream === undefined)
+      this.#fail(fromConnectionError(error, this.#httpClient, { wasSent: this.wasSent }));
     else this.#onStreamEnd(error);
   }
 
@@ -211,7 +212,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     if (this.#pending.isSettled) return;
     const failure =
       this.#invalidEvent === undefined
-        ? fromConnectionError(cause ?? STREAM_ENDED, true, this.#httpClient)
+        ? fromConnectionError(cause ?? STREAM_ENDED, this.#httpClient, { wasSent: true })
         : invalidResponseError(this.#httpClient, this.#invalidEvent);
     this.#resumeOrFail(failure, cause !== undefined);
   }

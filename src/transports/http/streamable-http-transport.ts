@@ -175,7 +175,7 @@ class ServerEventStream {
       },
       onError: (error) => {
         onResponse();
-        const failure = fromConnectionError(error, true, this.#httpClient);
+        const failure = fromConnectionError(error, this.#httpClient, { wasSent: true });
         this.#events.onError(failure);
         // Without credentials it would be rejected again, and each attempt could prompt the user to log in.
         if (failure.kind !== "unauthorized") this.#scheduleReopen();

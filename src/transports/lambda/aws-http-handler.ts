@@ -83,7 +83,13 @@ export class AwsHttpHandler {
       const onTooLarge = () => fail(responseTooLargeError(server, maxBytes));
       const handler = new HttpRequestHandler({
         onError: (error) =>
-          fail(fromConnectionError(error, handler.wasDispatched, { server, redactor, origin: pool.origin })),
+          fail(
+            fromConnectionError(
+              error,
+              { server, redactor, origin: pool.origin },
+              { wasSent: handler.wasDispatched },
+            ),
+          ),
         onHeaders: (status, headers) => {
           pool.onResponseHeaders(headers);
           Object.assign(inFlight, { status, headers });

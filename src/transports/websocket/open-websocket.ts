@@ -94,7 +94,7 @@ function fromUpgradeResponse(
 function fromUpgradeError(error: Error, isUpgraded: boolean, context: HttpErrorContext): McpRuntimeError {
   const code = String(Reflect.get(error, "code"));
   if (isUpgraded || code.startsWith("HPE_")) return upgradeError(error.message, context, error);
-  return fromConnectionError(error, false, context);
+  return fromConnectionError(error, context, { wasSent: false });
 }
 
 function upgradeError(detail: string, context: HttpErrorContext, error?: Error): McpRuntimeError {
