@@ -80,10 +80,11 @@ export class PromptClient {
   async get(call: PromptCall, options: RequestOptions): Promise<McpPrompt> {
     const { server, runner } = this.#deps;
     const { name, args = call.arguments ?? {} } = this.#assertCall(call);
-    const result = await runner.runOperation(options, (send) =>
-      send("prompts/get", { name, arguments: args }, { ...IDEMPOTENT_CALL, capability: "prompts" }),
-    );
-    return toPrompt(result, { server, name });
+    const params = { name, arguments: args };
+    return runner.runOperation(options, async (send) => {
+      const result = await send("prompts/get", params, { ...IDEMPOTENT_CALL, capability: "prompts" });
+      return toPrompt(result, { server, name });
+    });
   }
 
   /** Returns no values if the server does not support completion. */
@@ -92,10 +93,9 @@ export class PromptClient {
     const params = this.#toParams(call);
     try {
       // No capability check: servers of the first protocol version complete without announcing it.
-      const result = await runner.runOperation(options, (send) =>
-        send("completion/complete", params, IDEMPOTENT_CALL),
+      return await runner.runOperation(options, async (send) =>
+        toCompletion(await send("completion/complete", params, IDEMPOTENT_CALL), server),
       );
-      return toCompletion(result, server);
     } catch (error) {
       if (error instanceof McpRuntimeError && error.kind === "not-found") return NO_COMPLETION;
       throw error;

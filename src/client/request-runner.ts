@@ -114,7 +114,8 @@ export class RequestRunner {
 
   /**
    * Runs an operation of one or more requests. It belongs to the client epoch it began in: `close()` cancels it as a
-   * whole, also between two requests.
+   * whole, also between two requests. `work` sends one request after another; an error about a response that it throws
+   * gets the attempts of the last one.
    */
   async runOperation<T>(
     options: RequestOptions,
@@ -122,13 +123,17 @@ export class RequestRunner {
   ): Promise<T> {
     assertRequestOptions(this.#deps.server, options);
     const cancellation = CancelScope.fromSignal(options.signal);
+    let last: RequestContext | undefined;
     return this.#runInEpoch(cancellation, (connect) =>
       work(async (method, params, details = {}) => {
         cancellation.throwIfCancelled();
-        const request = this.#createRequest(method, params, details, options, cancellation, connect);
-        return this.#currentPipeline()(request);
+        last = this.#createRequest(method, params, details, options, cancellation, connect);
+        return this.#currentPipeline()(last);
       }, cancellation),
-    );
+    ).catch((error: unknown) => {
+      if (!(error instanceof McpRuntimeError) || last === undefined || error.attempts > 0) throw error;
+      throw error.with({ server: this.#deps.server, attempts: last.attempts });
+    });
   }
 
   /** Runs work that `close()` cancels. */

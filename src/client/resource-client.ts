@@ -41,10 +41,9 @@ export class ResourceClient {
   async read(uri: string, options: RequestOptions): Promise<McpResourceContent[]> {
     const { server, runner } = this.#deps;
     this.#assertUri(uri);
-    const result = await runner.runOperation(options, (send) =>
-      send("resources/read", { uri }, RESOURCE_CALL),
+    return runner.runOperation(options, async (send) =>
+      toResourceContents(await send("resources/read", { uri }, RESOURCE_CALL), { server, uri }),
     );
-    return toResourceContents(result, { server, uri });
   }
 
   /** Registered before the request is sent: a session that is opened meanwhile restores it. */

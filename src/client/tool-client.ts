@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { McpToolInfo } from "../config/list-items.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import {
   type CallInput,
@@ -68,7 +69,10 @@ export class ToolClient {
     if (input?.taskId === undefined) {
       ({ result, attempts } = await runner.request("tools/call", params, details));
       const created = getCreatedTask(result);
-      if (created !== undefined) result = await this.#finishTask(created, input?.task, details);
+      if (created !== undefined)
+        result = await this.#finishTask(created, input?.task, details).catch((error: unknown) => {
+          throw error instanceof McpRuntimeError ? error.with({ attempts }) : error;
+        });
     } else result = await this.#resumeTask({ ...input, taskId: input.taskId }, details);
     const source = { server, tool, attempts };
     if (output === undefined) return { result: toToolResult(result, source), attempts };

@@ -5,7 +5,7 @@ import { suggestMatch } from "../../errors/find-closest-match.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { describeThrown, excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import { assertRequestOptions, REQUEST_KEYS, type RequestOptions } from "../call-options.js";
 import { LIST_KINDS, type ListReader } from "../list-reader.js";
 import type { RequestDependencies } from "../request-runner.js";
@@ -91,18 +91,15 @@ export class SkillClient {
   }
 
   async #getByUri(uri: string, options: RequestOptions): Promise<McpSkillInfo> {
-    const result = await this.#deps.runner.runOperation(options, (send) =>
-      send("skills/get", { uri }, { isIdempotent: true, capability: SKILLS_EXTENSION }),
-    );
-    const parsed = parseSkillInfo(isPlainObject(result) ? result["skill"] : undefined);
-    if ("problem" in parsed)
-      throw this.#error("invalid-response", `The skill ${excerpt(uri)} ${parsed.problem}`);
-    if (normalizeUri(parsed.item.uri) !== normalizeUri(uri))
-      throw this.#error(
-        "invalid-response",
-        `The response to skills/get for ${excerpt(uri)} is another skill`,
-      );
-    return parsed.item;
+    return this.#deps.runner.runOperation(options, async (send) => {
+      const details = { isIdempotent: true, capability: SKILLS_EXTENSION };
+      const parsed = parseSkillInfo(toObject(await send("skills/get", { uri }, details))["skill"]);
+      if ("problem" in parsed)
+        throw this.#error("invalid-response", `The skill ${excerpt(uri)} ${parsed.problem}`);
+      if (normalizeUri(parsed.item.uri) === normalizeUri(uri)) return parsed.item;
+      const text = `The response to skills/get for ${excerpt(uri)} is another skill`;
+      throw this.#error("invalid-response", text);
+    });
   }
 
   async #findByName(name: string, options: RequestOptions): Promise<McpSkillInfo> {

@@ -71,13 +71,14 @@ export class TaskClient {
     this.#assertTaskId(taskId);
     assertRequestOptions(server, options, WAIT_OPTIONS);
     const result = await new TaskWait({ taskId, deferInput: false }, options, this.#deps).run();
-    return toToolResult(result, { server, tool: "(task)" });
+    return toToolResult(result, { server, tool: "(task)", attempts: 1 });
   }
 
   async get(taskId: string, options: RequestOptions): Promise<McpTask> {
     this.#assertTaskId(taskId);
-    const raw = await this.#deps.runner.runOperation(options, (send) => getTask(send, taskId));
-    return parseTask(raw, this.#deps);
+    return this.#deps.runner.runOperation(options, async (send) =>
+      parseTask(await getTask(send, taskId), this.#deps),
+    );
   }
 
   async cancel(taskId: string, options: RequestOptions): Promise<void> {

@@ -9,6 +9,7 @@ import {
 import {
   createTestClient,
   echo,
+  QUICK_RETRY,
   rejection,
   deferred,
   times,
@@ -227,9 +228,11 @@ describe("hostile resource responses", () => {
     ["a cursor that is not a string", { resources: [], nextCursor: 7 }],
   ])("are an invalid response with %s", async (_, result) => {
     await using server = await startMcpTestServer({ resources: [] });
-    await using client = createTestClient(server);
+    await using client = createTestClient(server, QUICK_RETRY);
+    server.addFault({ type: "status", status: 503 }, { method: "resources/list", times: 1 });
     server.addFault({ type: "result", result }, { method: "resources/list" });
-    expect(await rejection(client.listResources())).toMatchObject({ kind: "invalid-response" });
+    const failure = await rejection(client.listResources());
+    expect(failure).toMatchObject({ kind: "invalid-response", server: "test", attempts: 2 });
   });
 
   it("fail above the limit, without a partial list", async () => {
@@ -250,7 +253,8 @@ describe("hostile resource responses", () => {
     await using server = await startMcpTestServer({ resources: [README] });
     await using client = createTestClient(server);
     server.addFault({ type: "result", result }, { method: "resources/read" });
-    expect(await rejection(client.readResource(README.uri))).toMatchObject({ kind: "invalid-response" });
+    const failure = await rejection(client.readResource(README.uri));
+    expect(failure).toMatchObject({ kind: "invalid-response", attempts: 1 });
   });
 
   it("above the size limit are too large, and not read", async () => {

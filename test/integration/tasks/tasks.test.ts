@@ -80,7 +80,7 @@ describe.each(GENERATIONS)("a call that becomes a task, $generation", ({ start }
     await using server = await start(backend);
     await using client = createTestClient(server, { timeouts: { taskMs: 100, requestMs: 5_000 } });
     const failure = await rejection(call(client));
-    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true });
+    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1 });
     expect((failure as Error).message).toContain("(timeouts.taskMs)");
     await eventually(() => backend.tasks[0]?.status === "cancelled");
   });
@@ -119,12 +119,12 @@ describe.each(GENERATIONS)("a call that becomes a task, $generation", ({ start }
     await using client = createTestClient(server);
     const failed = rejection(call(client));
     await backend.store.updateTaskStatus(await backend.taskId(), "failed", "Out of paper");
-    expect(await failed).toMatchObject({ kind: "server-error", outcomeUnknown: true });
+    expect(await failed).toMatchObject({ kind: "server-error", outcomeUnknown: true, attempts: 1 });
     expect(((await failed) as Error).message).toContain("Out of paper");
     const cancelled = rejection(call(client));
     await eventually(() => backend.tasks.length === 2);
     await backend.store.updateTaskStatus(backend.tasks[1]?.taskId ?? "", "cancelled");
-    expect(await cancelled).toMatchObject({ kind: "cancelled", outcomeUnknown: true });
+    expect(await cancelled).toMatchObject({ kind: "cancelled", outcomeUnknown: true, attempts: 1 });
   });
 
   it("answers input requests with the handlers of the client, each once", async () => {
