@@ -86,7 +86,7 @@ export class OAuthFlow {
     await this.#inFlight.run(`code ${login.code}`, () => this.#authorize(provider, 401, login));
   }
 
-  /** A new token replaces the current one, so that it needs the current scope as well as the required one. */
+  /** A new token replaces the current one, so it needs the current scope as well as the required one. */
   async #widenScope(source: TokenSource, required: string | undefined): Promise<string | undefined> {
     if (required === undefined) return undefined;
     const { scope: granted } = (await source.tokens()) ?? {};
@@ -186,7 +186,7 @@ export class OAuthFlow {
 /** More than any login needs, and less than browsers accept. */
 const MAX_LOGIN_URL_LENGTH = 16_384;
 
-/** An application opens the URL, so that other schemes could start other programs. */
+/** An application opens the URL: other schemes could start other programs. */
 function assertLoginUrl({ protocol, href }: URL): void {
   if (protocol !== "https:" && protocol !== "http:")
     throw new Error(
@@ -260,12 +260,12 @@ function withoutRefreshToken(provider: OAuthProvider): OAuthProvider {
   });
 }
 
-/** Ends a renewal: the provider has other tokens meanwhile. */
+/** Ends a renewal: the provider has received other tokens in the meantime. */
 class TokensReplaced extends Error {}
 
 /**
- * Keeps the tokens that another process has stored since the refresh token was read: most refresh tokens work once,
- * so that the rejection of a used one says nothing about its successor.
+ * Keeps the tokens that another process has stored since the refresh token was read: most refresh tokens work once, so
+ * a rejected one may already have a valid successor.
  */
 function keepReplacedTokens(provider: OAuthProvider): OAuthProvider {
   let used: string | undefined;

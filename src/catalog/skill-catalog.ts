@@ -37,12 +37,12 @@ interface SkillCatalogOptions {
   readonly assertEnabled?: (() => void) | undefined;
 }
 
-/** How many skills are loaded for all conversations together. */
+/** How many loaded skills are remembered, for all conversations together. */
 const MAX_LOADED = 256;
 
 /**
- * The skills of one server, as applications and models may use them: without those that are blocked. The files of a skill
- * that was loaded are those of the version that was loaded, for the same caller and conversation.
+ * The skills of one server, as applications and models may use them: without those that are blocked. After a skill was
+ * loaded, its other files are read in the same version, for the same caller and conversation.
  */
 export class SkillCatalog {
   readonly #client: McpClient;
@@ -99,7 +99,7 @@ export class SkillCatalog {
     return skill;
   }
 
-  /** Why a skill must not be used: it is not the approved one, or that cannot be decided. */
+  /** Why a skill must not be used: it was not approved, or it is unknown whether it was. */
   #findDenial({ uri, files }: McpSkillInfo): McpRuntimeError | undefined {
     const { pins } = this.#options;
     if (pins?.mode === "block" && files === "dynamic") {

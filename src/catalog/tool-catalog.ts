@@ -113,22 +113,28 @@ export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 
 const CHANGE_DEBOUNCE_MS = 250;
 /** How many identities are cached; the least recently used one is evicted. */
 const MAX_ENTRIES = 1_000;
-/** If a process dies in its turn, another one lists the tools after this time. A turn is renewed while it lists. */
+/**
+ * If the process that holds the lease dies, another one lists the tools after this time. The lease is renewed while the
+ * process lists them.
+ */
 const LEASE_MS = 3_000;
 /** How long a process waits for the list of another one, before it lists the tools itself: a store is not trusted. */
 const MAX_LEASE_WAIT_MS = 20_000;
-/** How often it tries to take the turn in the meantime, in case the other one has failed. */
+/** How often it requests the lease in the meantime, in case the other process has failed. */
 const LEASE_POLL_MS = 500;
 /** How long `close()` waits for pending store writes; the stores have shorter timeouts of their own. */
 const MAX_FLUSH_MS = 2_000;
 
-/** The catalog of each client that has one, for the registry: what it finds in this process should be callable. */
+/**
+ * The catalog of each client that has one, for the registry: a tool that the registry finds in this process should be
+ * callable.
+ */
 export const CATALOGS = new WeakMap<object, ToolCatalog>();
 
 /**
- * The tool lists of one server, by identity. A fresh list is returned from the cache; a stale one is
- * returned while it is refreshed in the background. Without a list, callers wait for one shared listing. Processes that
- * share a store with leases take turns: one lists the server, the others use its list.
+ * The tool lists of one server, by identity. A fresh list is returned from the cache; a stale one is returned while it
+ * is refreshed in the background. Without a list, callers wait for one shared listing. Of the processes that share a
+ * store with leases, one lists the server and the others use its list.
  */
 export class ToolCatalog {
   readonly #client: CatalogClient;
@@ -175,8 +181,8 @@ export class ToolCatalog {
   }
 
   /**
-   * Fetches the list of requests without a caller, unless this or another process has done so within `maxAgeMs`, as far
-   * as it is known without reading the store.
+   * Fetches the list of requests without a caller, unless this or another process is known to have done so within
+   * `maxAgeMs`. Does not read the store to find out.
    */
   async refreshIfOlder(maxAgeMs: number): Promise<void> {
     const entry = this.#getEntry(this.#client.identityOf({}));
@@ -369,8 +375,8 @@ export class ToolCatalog {
   }
 
   /**
-   * Waits until this process may list the tools, or another one that shares the store has: then returns its list. Gives
-   * up after a while, and if the store fails: then the tools are listed without a turn.
+   * Waits until this process holds the lease, or until another process that shares the store has listed the tools: then
+   * returns that list. Gives up after a while, and if the store fails: then the tools are listed without a lease.
    */
   async #acquireLease(entry: CatalogEntry, { minListedAt }: ListingRequest): Promise<LeaseOutcome> {
     const { store } = this.#options;
@@ -390,7 +396,7 @@ export class ToolCatalog {
         hasWaited = true;
         await this.#waitForStoreChange(entry);
       } else {
-        // Another process may have just ended its turn.
+        // Another process may have just released the lease.
         await this.#read(store, entry).catch(async (error: unknown) => {
           await end();
           throw error;
@@ -399,8 +405,8 @@ export class ToolCatalog {
         const { list } = entry;
         const isOutdated = list !== undefined && list !== previous && this.#getFreshMs(list) > 0;
         if (!hasWaited || isOutdated) return { end };
-        // That turn brought no list that can be shared: the server has no tools, or fails, or its lists are valid for no
-        // time. Those who waited need not wait for one another.
+        // The other process has stored no list that can be shared: the server has no tools, or fails, or its lists
+        // expire at once. The processes that have waited list the tools without a lease.
         await end();
         return {};
       }
@@ -419,7 +425,7 @@ export class ToolCatalog {
     const isOld = list.listedAt < entry.invalidatedAt || entry.storeChangedAt <= entry.invalidatedAt;
     if (entry.isInvalidated && isOld) return false;
     const freshMs = this.#getFreshMs(list);
-    // One that was written while this process waited for it is as new as one of its own would be, however long it took.
+    // A list that was written while this process waited is as current as one that it would fetch itself.
     return isAwaited ? freshMs > 0 : this.#getAgeMs(list) < freshMs;
   }
 
@@ -442,7 +448,7 @@ export class ToolCatalog {
     });
   }
 
-  /** Uses the list of another process as the answer of the server. */
+  /** Uses the list of another process like a response of the server. */
   #useStoredList(entry: CatalogEntry): CachedToolList | undefined {
     if (entry.listing !== undefined) entry.listing.isOutdated = false;
     const { list } = entry;
@@ -471,7 +477,7 @@ export class ToolCatalog {
     this.#closed.throwIfCancelled();
     entry.lastAttemptAt = this.#clock.now();
     const listedAt = this.#now();
-    // What was announced before the request is in the response.
+    // Changes that were announced before the request are in the response.
     if (entry.listing !== undefined) entry.listing.isOutdated = false;
     let ttlMs: number | undefined;
     // No caller's signal here: other callers wait for the same listing.
@@ -537,13 +543,13 @@ export class ToolCatalog {
 
 interface ListingRequest extends CallerOptions {
   /**
-   * A list that another process has requested since then (Unix time in milliseconds) is as good as one of this process.
-   * Without it, the server is asked.
+   * A list that another process has requested since then (Unix time in milliseconds) may be used. Without it, the
+   * server is asked.
    */
   readonly minListedAt?: number;
 }
 
-/** Either the turn to list the tools, or the list of the process that had it. */
+/** Either the lease for listing the tools, or the list of the process that held it. */
 interface LeaseOutcome {
   readonly end?: (() => Promise<void>) | undefined;
   readonly list?: CachedToolList | undefined;

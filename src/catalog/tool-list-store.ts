@@ -75,8 +75,8 @@ export class ToolListStore {
   }
 
   /**
-   * Takes the turn to list the server for an identity, and keeps it until the returned function is called. Returns
-   * `"taken"` if another process has it; `undefined` if the store fails.
+   * Takes the lease for listing the server for an identity, and renews it until the returned function is called.
+   * Returns `"taken"` if another process has it; `undefined` if the store fails.
    */
   async lease(identity: string, options: LeaseOptions): Promise<(() => Promise<void>) | "taken" | undefined> {
     try {
@@ -120,13 +120,16 @@ export class ToolListStore {
     );
   }
 
-  /** Other failures pass, and so does the lease. A missing right stays, and costs every listing the time of a lease. */
+  /**
+   * Other failures are temporary, and the lease expires. A missing permission is permanent, and delays every listing
+   * until the lease expires.
+   */
   #warnDenied(error: unknown): void {
     const { warn } = this.#options;
     const isDenied = error instanceof McpRuntimeError && error.kind === "unauthorized";
     if (!isDenied || DENIALS.has(warn)) return;
     DENIALS.add(warn);
-    warn(`Leases cannot be renewed or released, so that processes wait until they expire: ${error.message}`);
+    warn(`Leases cannot be renewed or released, so processes wait until they expire: ${error.message}`);
   }
 
   #onSuccess(): void {

@@ -152,7 +152,7 @@ export class Pins<Item> {
     const { noun, idOf, toPin } = this.#subject;
     const stored = await this.#read();
     const pins = new Map([...this.#pins, ...(stored?.pins ?? [])]);
-    // An item whose pin cannot be read looks new: pinning it as it is now would approve a change.
+    // An item whose pin cannot be read looks new: pinning its current state would approve a change.
     const newItems = stored?.isComplete === false ? [] : items.filter((item) => !pins.has(idOf(item)));
     const capacity = Math.max(0, MAX_PINS - pins.size);
     if (newItems.length > capacity)
@@ -173,7 +173,7 @@ export class Pins<Item> {
       this.#storeWasRead = true;
       return pins;
     } catch (error) {
-      // Fail closed: without the stored pins, every tool would look new and be pinned as it is.
+      // Fail closed: without the stored pins, every tool would look new and be pinned in its current state.
       if (mode === "block" && !this.#storeWasRead) throw error;
       this.#warnStoreFailure("read", error);
       return undefined;

@@ -20,7 +20,7 @@ export interface Outcome {
   readonly json: JsonObject;
   /** Returns the lines of the text output. They are escaped when they are written. */
   readonly render: (page: Page) => readonly string[];
-  /** The lines are the result of a tool, which a pipe gets unchanged. A terminal never does. */
+  /** The lines are the result of a tool, which is written to a pipe unchanged; for a terminal, it is always escaped. */
   readonly isVerbatim?: boolean;
   /** The stream of the text output. Results go to stdout, failures to stderr. */
   readonly stream?: "stdout" | "stderr";

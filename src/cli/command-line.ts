@@ -168,7 +168,9 @@ const COMMAND_TABLE = {
     summary: "remove a server from a registry",
     options: ["store"],
     hasNoServers: true,
-    examples: [["withdraw weather --store redis://localhost", "its tools leave all programs that use it"]],
+    examples: [
+      ["withdraw weather --store redis://localhost", "programs that use the registry lose its tools"],
+    ],
   },
 } satisfies Record<string, CommandInfo>;
 

@@ -82,7 +82,7 @@ interface ModelTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
-  /** What it takes of the context of a model, estimated. */
+  /** The estimated tokens that it takes in the context of a model. */
   readonly tokens: number;
 }
 
@@ -116,7 +116,7 @@ function renderTool(tool: JsonObject, model: ModelTool, { colors }: Page): strin
     ...section(`Schema for models, as ${model.name}`, formatJson(model.inputSchema)),
     ...(isShortened ? section("Description for models", model.description) : []),
     "",
-    `About ${pluralize(model.tokens, "token")} in the context of a model (one for four characters).`,
+    `About ${pluralize(model.tokens, "token")} in the context of a model (estimated: one token per four characters).`,
   ];
 }
 

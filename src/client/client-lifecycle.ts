@@ -91,7 +91,7 @@ export class ClientLifecycle {
   readonly #options: ClientLifecycleOptions;
   #epoch: ClientEpoch;
   #previousEpoch: ClientEpoch | undefined;
-  /** Whether a session of this identity listens for changes of the server's tools, without a listener. */
+  /** Whether a session of this identity receives changes of the server's tools even without a listener. */
   followsTools: (identity: string) => boolean = () => false;
   /** Called with the identity of a completed login. */
   onLogin: (identity: string) => void = () => undefined;

@@ -291,7 +291,7 @@ function holdSecrets(
   ];
 }
 
-/** What the parts of a client that send requests have in common. */
+/** The dependencies of the parts of a client that send requests. */
 export interface RequestDependencies {
   readonly server: string;
   readonly clock: Clock;

@@ -79,7 +79,7 @@ export class ToolClient {
     return { result: await toValidatedResult(result, source, output), attempts };
   }
 
-  /** The tools are called as tasks from now on if they can only be called so. */
+  /** From now on, tools that can only be called as a task are called as one. */
   rememberTaskTools(listed: readonly McpToolInfo[]): void {
     for (const { name, execution } of listed) {
       if (execution?.taskSupport === "required") this.#taskTools.add(name);

@@ -3,7 +3,7 @@ export interface AddressRequest {
   /** The scheme, host and port. Connections are shared by all requests to them, so that there is no path. */
   readonly url: URL;
   /**
-   * The IP address that the host has, after DNS. If it has several, each is checked, and only allowed ones are used.
+   * The IP address of the host, after DNS. If it has several, each is checked, and only allowed ones are used.
    * `undefined` where this process does not resolve names: behind an HTTP proxy, a custom `dispatcher` or `fetch`.
    */
   readonly ip: string | undefined;

@@ -63,7 +63,7 @@ function list<Item extends z.ZodType>(item: Item) {
   return withDefault(option.opaque<readonly z.input<Item>[]>("an array", isDenseArray).pipe(items), []);
 }
 
-/** One of some values, in upper or lower case. */
+/** One of these values, in upper or lower case. */
 function enumIgnoringCase<const Value extends string>(...values: readonly Value[]) {
   return z.preprocess((value: AnyOf<Value>) => matchIgnoringCase(value, values) ?? value, z.enum(values));
 }

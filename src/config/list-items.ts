@@ -5,7 +5,7 @@ import { sanitizeText, stripHiddenCharacters } from "../errors/sanitize-text.js"
 interface BaseInfo {
   /** The display name; `undefined` if the server provides none. */
   readonly title?: string | undefined;
-  /** What it is for, in the words of the server. */
+  /** The server's description of what it is for. */
   readonly description?: string | undefined;
   /** Icons for user interfaces, as sent by the server. */
   readonly icons?: readonly JsonObject[] | undefined;

@@ -120,7 +120,10 @@ export function assertOptions<T>(
   throw configError(subject, [{ path, message: problem }], details);
 }
 
-/** Returns what is wrong with an options object: it is none, or it has other keys. Allocates nothing if it is valid. */
+/**
+ * Returns what is wrong with an options object: it is not an object, or it has unknown keys. Allocates nothing if it is
+ * valid.
+ */
 export function findOptionsProblem(options: unknown, keys: ReadonlySet<string>): string | undefined {
   try {
     if (!isOptionsObject(options)) return `expected an object, got ${describeValue(options)}`;

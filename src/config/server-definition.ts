@@ -329,7 +329,7 @@ export interface FallbackClient {
       readonly idempotent: boolean;
     },
   ): Promise<unknown>;
-  /** Tells a client from a toolset. */
+  /** Distinguishes a client from a toolset. */
   ensureSession(): Promise<void>;
 }
 

@@ -25,7 +25,7 @@ const MAX_FULL_DETAIL_STEPS = 150_000;
 const MAX_ARGUMENTS = 1_500;
 const TOO_LARGE = "The schema is too large to be shown in full";
 
-/** What is written of a definition that a schema refers to several times. */
+/** How a definition is written that a schema refers to several times. */
 type Repetition = "all" | "without-texts" | "first-only";
 
 /** Limits of what is read and of the texts that are written. */

@@ -223,7 +223,7 @@ class SchemaSanitizer implements SanitizedSchema {
     this.#references.push({ node, target, text });
   }
 
-  /** A target may be copied after the reference, or not at all: it may be no schema or beyond the limits. */
+  /** A target may be copied after the reference, or not at all: it may exceed the limits, or not be a schema. */
   #resolveReferences(): void {
     for (const { node, target, text } of this.#references) {
       const copy = isPlainObject(target) ? this.#copies.get(target) : target;
@@ -264,7 +264,7 @@ class SchemaSanitizer implements SanitizedSchema {
     for (const [name, schema] of Object.entries(map)) {
       const isPattern = keyword === "patternProperties";
       const key = isPattern ? toStrictPattern(name) : name;
-      const repeated = Object.hasOwn(copy, key) ? "is there twice" : undefined;
+      const repeated = Object.hasOwn(copy, key) ? "is declared twice" : undefined;
       const problem = isPattern ? (this.#patterns.add(name) ?? repeated) : undefined;
       if (problem !== undefined) {
         this.#omit("the property pattern", name, `, which ${problem}`);

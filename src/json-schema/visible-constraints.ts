@@ -245,7 +245,10 @@ export class VisibleConstraints {
     return { nodes, text, isExact, isRepeated };
   }
 
-  /** Returns what a node refers to that is written only where it stands first. That does not refer to another. */
+  /**
+   * Follows the note of a node that was written in full only where it occurs first. That node does not refer to another
+   * one.
+   */
   #findSame({ description }: JsonObject): readonly JsonObject[] {
     const [, path] = SAME_PATH.exec(typeof description === "string" ? description : "") ?? [];
     const segments = path?.match(/\[\]|[^.[\]]+/g)?.map((key) => (key === "[]" ? 0 : key));

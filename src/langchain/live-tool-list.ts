@@ -151,7 +151,7 @@ export class LiveToolList {
     return [...kept, ...current.filter(({ name }) => !this.#initialNames.has(name) && !names.has(name))];
   }
 
-  /** The result of a call of a tool that was removed or, the same, that never existed or that the caller may not see. */
+  /** The result of a call of a tool that was removed, that never existed or that the caller may not see. */
   missingToolMessage(call: ToolCall): ToolMessage {
     const problem = this.#isFiltered ? "does not exist" : "no longer exists";
     const content = `The tool "${call.name}" ${problem} and was not called. Continue without it.`;

@@ -156,7 +156,7 @@ export class ToolDisclosure {
   readonly loadTool: StructuredTool;
   /** Whether an agent was created with some tools of the toolset: it cannot find the others. Unknown before its first model call. */
   #hasSelection: boolean | undefined;
-  /** The same as another process has recorded it, for a run that is resumed after its model call. */
+  /** The same, as recorded by another process, for a run that is resumed after its model call. */
   #hadSelection = false;
   #hasLoggedCollision = false;
   #hasLoggedFallback = false;
@@ -289,7 +289,7 @@ export class ToolDisclosure {
     if (searchTool !== undefined) return searchTool;
     if (!this.#hasLoggedFallback)
       this.#toolList.warn(
-        'The model has no tool search of its own: disclosure "search" is used instead of "native".',
+        'The model does not support native tool search: disclosure "search" is used instead of "native".',
       );
     this.#hasLoggedFallback = true;
     return "search";

@@ -167,7 +167,7 @@ export class McpToolNode<
     tool?.intercept(args, { ...this.#decided.get(call), ...inputs?.track(tool, call) });
     // A decision is for one run.
     this.#decided.delete(call);
-    // `ToolNode` looks into `tools`, which has none that a server offers only to one caller.
+    // `ToolNode` searches `tools`, which does not contain tools that a server offers only to one caller.
     const isListed = tool === undefined || this.tools.some(({ name }) => name === tool.name);
     const node = isListed ? this : (Object.create(this, { tools: { value: [tool] } }) as this);
     const output = await super.runTool.call(node, { ...call, args }, config, state);

@@ -17,7 +17,10 @@ const PROGRAMS = "programs";
 export class ConnectLimiter {
   readonly #settings: Pick<ManagerSettings, "concurrency" | "programConcurrency">;
   readonly #waiting = new Set<Waiter>();
-  /** Those whose group has used all of its slots, by group. Apart, so that the others are found without a search. */
+  /**
+   * The waiters whose group has used all of its slots, by group. Kept separately, so that the others are found without
+   * a search.
+   */
   readonly #blocked = new Map<string, Set<Waiter>>();
   readonly #usedByGroup = new Map<string, number>();
   #used = 0;

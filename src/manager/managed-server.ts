@@ -372,7 +372,10 @@ export class ManagedServer implements ToolCaller {
     );
   }
 
-  /** Tries again in the background, without a call. Nothing changes an invalid definition, or that there is no caller. */
+  /**
+   * Tries again in the background, without a call. Trying again does not help if the definition is invalid, or if there
+   * is no caller.
+   */
   #retryAfter(error: McpRuntimeError): void {
     if (this.isLazy || error.kind === "invalid-config" || this.#getSharedIdentity() === undefined) return;
     this.#reconnectSchedule.continueAfter(error);
@@ -388,7 +391,7 @@ export class ManagedServer implements ToolCaller {
     this.#reconnectSchedule.stop();
   }
 
-  /** One attempt in the background: after a failure, it connects once the server accepts the credentials there are. */
+  /** One attempt in the background. After a failure, it connects once the server accepts the available credentials. */
   async #reconnect(): Promise<void> {
     if (this.#state === "reconnecting") return this.client.ensureSession();
     const epoch = this.#epoch;

@@ -120,8 +120,8 @@ export class Connection {
   }
 
   /**
-   * Runs `work` on a session of its own and terminates the session afterwards. The cancellation of the
-   * work also cancels the handshake, since no other caller waits for it.
+   * Runs `work` on a new session and terminates the session afterwards. The cancellation of the work also cancels the
+   * handshake, since no other caller waits for it.
    */
   withFreshSession<T>(
     slot: SlotCredentials,
@@ -161,8 +161,8 @@ export class Connection {
   }
 
   /**
-   * Opens a session, and checks that the server accepts the credentials there are, without starting a login: with a
-   * session of its own if there are credentials. Some servers require them for `tools/list` only.
+   * Opens a session, and checks that the server accepts the available credentials, without starting a login: in a
+   * separate session if there are credentials. Some servers require them for `tools/list` only.
    */
   async tryToOpen(
     { identity, credentials, currentSession }: SessionSlot,

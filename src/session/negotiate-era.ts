@@ -83,9 +83,10 @@ async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise
 }
 
 /**
- * Finds a revision that both sides support after `initialize` with the envelope was rejected. A code of the protocol comes
- * from a server that knows the modern era, which says with `server/discover` what it supports; any other rejection may be
- * about the envelope itself, so a plain `initialize` comes first. If both fail, the first rejection is reported.
+ * Finds a revision that both sides support after `initialize` with the envelope was rejected. A code of the protocol
+ * comes from a server that knows the modern era, which reports with `server/discover` what it supports; any other
+ * rejection may be about the envelope itself, so a plain `initialize` comes first. If both fail, the first rejection is
+ * reported.
  */
 async function openWithoutEnvelope(
   era: DetectedEra,

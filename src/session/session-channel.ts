@@ -195,7 +195,7 @@ export class SessionChannel {
   }
 }
 
-/** What the sessions of both eras have in common: how they end. */
+/** The common base of the sessions of both eras: how they end. */
 export abstract class ChannelSession {
   inFlight = 0;
   protected readonly server: string;

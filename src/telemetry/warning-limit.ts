@@ -29,7 +29,7 @@ export class WarningLimit {
       return;
     }
     this.#omitted.push(message);
-    // When all that happens at once is done.
+    // After everything that happens synchronously.
     if (this.#omitted.length === 1) setImmediate(() => this.#reportOmitted(sink));
   }
 

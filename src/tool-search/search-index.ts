@@ -1,6 +1,6 @@
 import { tokenize } from "./tokenize.js";
 
-/** A text of a document and how much a match in it counts. */
+/** A text of a document and the weight of a match in it. */
 export interface SearchField {
   readonly text: string;
   readonly weight: number;

@@ -1,4 +1,4 @@
-/** Words that say nothing about a tool. */
+/** Words that do not describe a tool. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   "a an and any are as at be but by can do does for from get given has have how i if in into is it its me my need not of on or our please so some such than that the their them then there these they this to use used using want was we what when where which who will with would you your".split(
     " ",

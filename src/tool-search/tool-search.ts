@@ -75,7 +75,7 @@ export interface ToolSearchResult {
   readonly siblings: readonly { readonly server: string; readonly tools: readonly McpTool[] }[];
 }
 
-/** How much a match counts, by where it is. */
+/** The weight of a match, by field. */
 const WEIGHTS = {
   name: 3,
   title: 2,
@@ -97,8 +97,9 @@ const MAX_INDEX_GROWTH = 2;
 const MIN_INDEX_SIZE = 1_000;
 
 /**
- * Ranks tools by the words of a query. The index follows the lists of tools: what is new in a search is added, and what is
- * gone is removed when it is much. Tools of several callers that are equal are indexed once; a caller finds only its own.
+ * Ranks tools by the words of a query. The index follows the lists of tools: new tools are added by a search, and
+ * removed ones are dropped when there are many. Tools of several callers that are equal are indexed once; a caller
+ * finds only its own.
  */
 export class ToolSearch {
   readonly #index = new SearchIndex<string>();

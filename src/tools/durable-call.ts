@@ -32,7 +32,7 @@ type Approval = NonNullable<PreparedCall["approval"]>;
 type CallDetails = Pick<CallRecord, "key" | "callHash" | "identityHash">;
 
 const NO_CHECKPOINTER =
-  "is durable, which needs a graph with a checkpointer, and a tool call of its model: add a checkpointer.";
+  "is durable, which requires a graph with a checkpointer, and a tool call of its model: add a checkpointer.";
 const NOT_ONLY_CALL =
   "it is durable, and a tool cannot pause the graph while other calls of its message run in the same graph task. " +
   "Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph; or call it alone.";
@@ -149,7 +149,7 @@ class CallAttempts {
           taskId === undefined ? { state: "not-run" } : { state: "created", task },
         );
       }
-      // A result is saved by the graph: until then, it is not known to others.
+      // The graph saves a result later: until then, other runs do not know it.
       return result;
     } catch (error) {
       if (error instanceof McpRuntimeError && !mayHaveRun(error))
@@ -285,7 +285,7 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
   }
 }
 
-/** Whether the call may have run: an attempt has created a task, or nothing is known of its response. */
+/** Whether the call may have run: an attempt has created a task, or its response is unknown. */
 function mayHaveRunBefore(records: readonly CallRecord[]): boolean {
   const notRun = new Set(records.flatMap(({ state, attempt }) => (state === "not-run" ? attempt : [])));
   return records.some(({ attempt }) => !notRun.has(attempt));

@@ -315,7 +315,7 @@ export function parseAfterCallResult(
 /** Class instances are refused: their fields may be inherited, and would be ignored. */
 function parseHookResult<T>(schema: z.ZodType<T>, result: unknown, location: ErrorLocation): T {
   if (isPlainObject(result)) return parseOptions(schema, result, location);
-  const message = `expected an object or nothing, got ${describeValue(result)}`;
+  const message = `expected an object or undefined, got ${describeValue(result)}`;
   throw configError(location.subject, [{ path: "", message }], location);
 }
 

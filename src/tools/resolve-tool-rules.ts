@@ -99,7 +99,7 @@ export function resolveToolRules(
         continue;
       }
       for (const tool of close) {
-        // A guard that is misspelled would otherwise guard nothing.
+        // A misspelled guard would otherwise have no effect.
         if (rules.get(tool) === false) continue;
         rules.set(tool, false);
         error(describeCloseTool(key, tool, level.server));
@@ -281,7 +281,7 @@ function toLevelRule(result: unknown): LevelRule {
 }
 
 function settleRule(result: PromiseLike<unknown>): Promise<unknown> {
-  const createError = () => new Error(`the rules function has not decided within ${RULE_TIMEOUT_MS} ms`);
+  const createError = () => new Error(`the rules function did not return within ${RULE_TIMEOUT_MS} ms`);
   const limit = { ms: RULE_TIMEOUT_MS, clock: systemClock, cancellation: new CancelScope(), createError };
   return withDeadline(limit, (scope) => scope.race(Promise.resolve(result)));
 }

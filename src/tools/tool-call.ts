@@ -55,7 +55,7 @@ export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
   }
 }
 
-/** For a run that may not see the tool, it does not exist. */
+/** A run that may not see the tool gets the error of an unknown tool. */
 async function assertAllowed(
   { runtime: { name }, context, cancellation }: ToolRun,
   isAllowed: NonNullable<ToolRuntime["isAllowed"]>,

@@ -58,7 +58,7 @@ export function addDescriptionRest(
   const loss = (chars: number, reason: string) =>
     `The description has ${text.length} characters, of which models see the first ${chars}: ${reason}. Shorten it on the server, or set a description in the rule of the tool.`;
   if (first === undefined || !isPlainObject(first[1])) {
-    const reason = `descriptions.maxChars is ${limits.maxChars}, and there is no parameter of a portable schema whose description could have the rest`;
+    const reason = `descriptions.maxChars is ${limits.maxChars}, and there is no parameter of a portable schema to whose description the rest could be added`;
     return { schema, warnings: [loss(shown.length, reason)] };
   }
   const kept = truncateRest(rest, limits);

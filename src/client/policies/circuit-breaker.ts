@@ -108,7 +108,9 @@ export class CircuitBreaker {
   #changedAt: number | undefined;
   /** The circuit is open until a probe has reached the server. */
   #closesOnProbe = false;
-  /** A probe closed the circuit, and no call has succeeded since: a handshake says nothing about the calls. */
+  /**
+   * A probe closed the circuit, and no call has succeeded since: a successful handshake does not prove that calls work.
+   */
   #isUnproven = false;
   #lastSequence = 0;
   /** Permits up to this number were issued before the last counted failure. */

@@ -81,7 +81,7 @@ export class SkillClient {
     const contents = await this.#deps.resources.read(target.uri, request);
     const content = contents.find(({ uri }) => toSkillPath(target.root, uri) === target.path);
     if (content === undefined)
-      throw this.#error("invalid-response", `The contents of ${excerpt(target.uri)} are of other files`);
+      throw this.#error("invalid-response", `The contents of ${excerpt(target.uri)} belong to other files`);
     return this.#verify(entry, target, content);
   }
 
@@ -97,7 +97,7 @@ export class SkillClient {
       if ("problem" in parsed)
         throw this.#error("invalid-response", `The skill ${excerpt(uri)} ${parsed.problem}`);
       if (normalizeUri(parsed.item.uri) === normalizeUri(uri)) return parsed.item;
-      const text = `The response to skills/get for ${excerpt(uri)} is another skill`;
+      const text = `The response to skills/get for ${excerpt(uri)} describes another skill`;
       throw this.#error("invalid-response", text);
     });
   }
@@ -134,9 +134,9 @@ export class SkillClient {
     if (bytes.length > MAX_SKILL_BYTES)
       throw this.#error("too-large", `${excerpt(uri)} has more than ${MAX_SKILL_BYTES} bytes`);
     if (listed !== undefined && bytes.length !== listed.size)
-      throw this.#mismatch(uri, `it has ${bytes.length} bytes, and ${listed.size} are listed`);
+      throw this.#mismatch(uri, `it has ${bytes.length} bytes, but ${listed.size} are listed`);
     if (listed !== undefined && toDigest(bytes) !== listed.digest)
-      throw this.#mismatch(uri, "its SHA-256 is not the one that is listed");
+      throw this.#mismatch(uri, "its SHA-256 differs from the listed one");
     const file = {
       skill,
       path,
@@ -152,14 +152,14 @@ export class SkillClient {
     return { ...file, text: markdown, body: this.#readBody(skill, markdown) };
   }
 
-  /** What was listed, and maybe approved, has to be what the model reads. */
+  /** The model must read exactly what was listed, and perhaps approved. */
   #readBody({ uri, frontmatter: listed }: McpSkillInfo, markdown: string): string {
     const { frontmatter, body } = this.#parse(uri, markdown);
     const differences = findDifferences(listed, frontmatter);
     if (differences.length > 0)
       throw this.#mismatch(
         uri,
-        `its frontmatter is not the one that is listed (${excerpt(differences.join(", "))})`,
+        `its frontmatter differs from the listed one (${excerpt(differences.join(", "))})`,
       );
     return stripHiddenCharacters(body).trim();
   }

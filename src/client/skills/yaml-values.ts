@@ -45,7 +45,7 @@ function readFlowCollection(text: string, start: number, depth: number): FlowVal
   return { value: isSequence ? items : mapping, end: position + 1 };
 }
 
-/** Returns a key, which is not allowed to be anything but a string. */
+/** Returns a key, which must be a string. */
 export function toKey(value: unknown): string {
   if (typeof value === "string" && value !== "__proto__") return value;
   throw new Error("unsupported key");
@@ -135,7 +135,7 @@ export function resolveScalar(text: string): unknown {
   const base = INTEGER_BASES.find(([pattern]) => pattern.test(text))?.[1];
   if (base === undefined && !NUMBER.test(text) && !/^[-+]?\.(?:inf|nan)$/i.test(text)) return text;
   const value = base === undefined ? Number(text) : Number.parseInt(text.slice(2), base);
-  if (!Number.isFinite(value)) throw new Error("a number that JSON does not have");
+  if (!Number.isFinite(value)) throw new Error("a number that JSON cannot represent");
   return value;
 }
 

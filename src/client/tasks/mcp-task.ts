@@ -13,11 +13,11 @@ export type TaskStatus = (typeof STATUSES)[number];
 
 /** A tool call that runs on its server as a task. */
 export interface McpTask {
-  /** The id that the server gave the task. Keep it like a secret: with some servers, it is all one needs to read a result. */
+  /** The id that the server gave the task. Treat it as a secret: with some servers, it is enough to read the result. */
   readonly taskId: string;
-  /** How far the task got. */
+  /** The status of the task. */
   readonly status: TaskStatus;
-  /** A description of the status, in the words of the server. */
+  /** The server's description of the status. */
   readonly statusMessage?: string | undefined;
   /** When the task was created (ISO 8601), if the server provides it. */
   readonly createdAt?: string | undefined;

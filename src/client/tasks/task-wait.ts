@@ -39,7 +39,7 @@ const MIN_POLL_INTERVAL_MS = 10;
 const MAX_POLL_INTERVAL_MS = 300_000;
 /** Tasks that were created together are not polled together. */
 const JITTER = 0.2;
-/** A server that restarts is waited for; after this time without a response, its task is given up. */
+/** The wait continues while a server restarts; after this time without a response, it fails. */
 const MAX_UNREACHABLE_MS = 300_000;
 
 /** Failures of a status request after which the task may still be there. */
@@ -268,7 +268,7 @@ export class TaskWait {
     if (this.#session?.answerInput === undefined)
       throw this.#error(
         "invalid-response",
-        "requires input in a way that its protocol version does not have",
+        "requests input in a way that its protocol version does not define",
       );
     const outcome = await this.#session.answerInput(
       { inputRequests: Object.fromEntries(unanswered) },
@@ -309,7 +309,7 @@ export class TaskWait {
     return { headers, secrets: [...secrets, ...taskSecrets], ...IDEMPOTENT_CALL };
   }
 
-  /** Without the id, which is as good as a password with some servers. */
+  /** Without the id, which works like a password with some servers. */
   get #subject(): string {
     const { tool } = this.#awaited;
     return `A task of ${tool === undefined ? "" : `tool "${tool}" of `}server "${this.#deps.server}"`;
@@ -352,7 +352,7 @@ function toUnknownTaskError(error: unknown): never {
     error.code !== undefined &&
     (error.kind === "invalid-request" || error.kind === "not-found");
   if (!isUnknown) throw error;
-  const message = `The server does not know the task, or has no tasks. ${error.message}`;
+  const message = `The server does not know the task, or does not support tasks. ${error.message}`;
   throw error.with({ kind: "not-found", message });
 }
 

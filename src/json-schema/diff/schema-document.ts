@@ -35,7 +35,7 @@ export const TYPE_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(TYPES.map((
 /** A pointer is parsed and followed each time. */
 const STEPS_PER_REFERENCE = 5;
 const ALIAS_KEYWORDS: ReadonlySet<string> = new Set(["$ref", "title", "description", "default", "examples"]);
-/** How deep the property may be that tells two objects apart. */
+/** How deep the property may be that distinguishes two objects. */
 const MAX_DISCRIMINATOR_DEPTH = 3;
 
 /** A bound of a number. */

@@ -86,7 +86,7 @@ async function answerInputRequest(
 }
 
 function unansweredError(server: string, method: string, reason: string): McpRuntimeError {
-  const text = `Server "${server}" requires a response to ${excerpt(method)} to continue, and there is none: ${reason}`;
+  const text = `Server "${server}" requires a response to ${excerpt(method)} to continue, but got none: ${reason}`;
   return new McpRuntimeError("denied", text, { server });
 }
 

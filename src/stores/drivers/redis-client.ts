@@ -105,7 +105,7 @@ export class LazyConnection<Client extends ClientLifecycle> {
   #lastError: unknown;
   #isClosed = false;
 
-  /** @param createProbe creates a client of a node of a cluster: a `Cluster` does not say why it cannot connect */
+  /** @param createProbe creates a client of a node of a cluster: a `Cluster` does not report why it cannot connect */
   constructor(create: () => Promise<Client>, createProbe?: () => Promise<ManagedRedisClient>) {
     this.#create = create;
     this.#createProbe = createProbe;

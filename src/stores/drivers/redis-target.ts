@@ -123,7 +123,7 @@ interface TargetOptions<Client> extends Pick<RedisTarget, "name" | "secrets" | "
   readonly options: object;
 }
 
-/** What all targets have in common. */
+/** The common base of all targets. */
 class ConnectionTarget<Client extends Pick<RedisClient, "call">> {
   readonly name: string;
   readonly secrets: readonly string[];

@@ -23,7 +23,7 @@ interface ActionRequest {
   /** The arguments that would be sent; sensitive values and those that rules inject are masked. */
   readonly args: JsonObject;
   readonly description: string;
-  /** Identifies the tool, the call and its arguments: the decision counts for nothing else. */
+  /** Identifies the tool, the call and its arguments: the decision applies to nothing else. */
   readonly callHash: string;
 }
 

@@ -211,7 +211,7 @@ function toFileName(uri: string): string {
 const MAX_FILE_NAME_LENGTH = 255;
 
 const MAX_BINARY_LENGTH = 1_000;
-/** Where MCP has base64, which may be megabytes and is useless to a model as text. */
+/** The keys of base64 data in MCP, which may be megabytes and is useless to a model as text. */
 const BINARY_KEYS: ReadonlySet<string> = new Set(["data", "blob"]);
 
 /** Serializes any value; never throws. */

@@ -104,7 +104,7 @@ export function openInput({ runtime, context }: ToolRun): InputSource | undefine
   return new GraphInput(task, { server: runtime.server, tool: runtime.name, toolCallId });
 }
 
-/** An interrupt is safe only if the task makes no other call: a resumed task repeats all its calls. */
+/** An interrupt is safe only if the task makes no other call: a resumed task repeats all of its calls. */
 function isOnlyCallOfTask(task: GraphTask, toolCallId: string): boolean {
   const singleCall: unknown = Reflect.get(Object(task.input), "lg_tool_call");
   return isPlainObject(singleCall) ? singleCall["id"] === toolCallId : task.hasOnlyCall(toolCallId);

@@ -53,7 +53,11 @@ export const LARGE_RESULTS_SCHEMA = option.oneOf("truncate", "keep").or(
     if (options.store === undefined) return;
     for (const key of ["maxResults", "maxTotalBytes"] as const)
       if (options[key] !== undefined)
-        addIssueAt(context, [key], "limits the memory, which is not used with a store. Remove one of both");
+        addIssueAt(
+          context,
+          [key],
+          "limits the memory, which is not used with a store: remove one of the two",
+        );
   }),
 );
 

@@ -181,7 +181,7 @@ function findSplit(line: string, start: number, end: number): number {
   return isPair ? end - 1 : end;
 }
 
-/** Says how far the path leads, and what is there. */
+/** Describes the last existing value on the path. */
 function describeMissing(json: object, path: JsonPath): string {
   const found = path.findIndex((_, index) => getAtPath(json, path.slice(0, index + 1)) === undefined);
   const parent = getAtPath(json, path.slice(0, Math.max(0, found)));

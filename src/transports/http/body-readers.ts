@@ -27,8 +27,8 @@ function joinChunks(chunks: readonly Buffer[], size: number): Buffer {
 }
 
 /**
- * Collects chunks of bytes. Its memory is in proportion to their size, also for a server that sends single bytes. The
- * first chunk is not copied: mostly, it is the only one.
+ * Collects chunks of bytes. Its memory is proportional to their size, even for a server that sends single bytes. The
+ * first chunk is not copied: it is usually the only one.
  */
 class ChunkCollector {
   #chunks: Buffer[] = [];

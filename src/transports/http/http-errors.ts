@@ -89,7 +89,7 @@ function describeConnectError(error: Error, { origin, redactor }: HttpErrorConte
     case "UND_ERR_CONNECT_TIMEOUT":
       return `did not accept a connection at ${origin} in time. Is it reachable from here?`;
     case "UND_ERR_INVALID_ARG":
-      return `was not sent the request: ${redactor.redact(error.message)}. A custom dispatcher must be from undici 7 or later.`;
+      return `did not receive the request: ${redactor.redact(error.message)}. A custom dispatcher must be from undici 7 or later.`;
     default:
       return describeTlsError(code) ?? `cannot be reached at ${origin} (${code}).`;
   }
@@ -145,7 +145,9 @@ const NO_UPSTREAM_PATTERNS: readonly RegExp[] = [
   /^no available server\s*$/, // Traefik
 ];
 
-/** Headers that only a server behind the proxy sets: it responded itself, or passes on what another proxy told it. */
+/**
+ * Headers that only a server behind the proxy sets: it responded itself, or passes on the response of another proxy.
+ */
 const SERVER_HEADERS = ["mcp-session-id", "x-envoy-upstream-service-time", "x-powered-by"] as const;
 
 function reportsNoUpstream(headers: ResponseHeaders, body: string): boolean {

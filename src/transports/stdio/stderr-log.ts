@@ -17,7 +17,7 @@ const MAX_LOGGED_LENGTH = 1_001;
 /** How many lines an error includes: those that look like an error, and the last ones. */
 const MAX_ERROR_LINES = 4;
 const MAX_LAST_LINES = 3;
-/** What an error says in most languages and in shells. */
+/** Words of error messages in most programming languages and shells. */
 const ERROR_LINE =
   /(?:error|exception|fatal|panic|denied|refused|invalid|missing|required|unauthorized|traceback)|\b(?:fail(?:ed|ure)?|cannot|can't|could not|unable|unknown|not (?:found|set|exist|installed))\b/i;
 /**

@@ -88,7 +88,7 @@ describe("beforeToolCall that returns", () => {
       { header: { a: "1" } },
       '"header" (did you mean "headers"?)',
     ],
-    ["false", false, "expected an object or nothing, got a boolean"],
+    ["false", false, "expected an object or undefined, got a boolean"],
     ["an array", [{ deny: "no" }], "got an array"],
     ["a Map", new Map([["deny", "no"]]), "got an instance of a class"],
     [
@@ -145,7 +145,7 @@ describe("afterToolCall that returns", () => {
   it.each<[string, unknown, string]>([
     ["a misspelled field", { contents: [] }, '"contents" (did you mean "content"?)'],
     ["the result next to another key", { result: ["-", []], name: "read" }, '"name"'],
-    ["a string", "redacted", "expected an object or nothing"],
+    ["a string", "redacted", "expected an object or undefined"],
     ["a tuple", ["redacted", []], "got an array"],
     [
       "a result of this library under result",

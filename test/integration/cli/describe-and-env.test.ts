@@ -70,7 +70,9 @@ describe("describe", () => {
     expect(stdout).toContain(description);
     expect(stdout).toContain('"oneOf"');
     expect(stdout).toContain("Schema for models, as weather__forecast");
-    expect(stdout).toMatch(/^About \d+ tokens in the context of a model \(one for four characters\)\.$/m);
+    expect(stdout).toMatch(
+      /^About \d+ tokens in the context of a model \(estimated: one token per four characters\)\.$/m,
+    );
   });
 
   it("shows the title, icons, annotations and _meta, and so does list --json, without secrets", async () => {

@@ -150,9 +150,7 @@ describe("the tools for skills", () => {
     await using mcp = await createToolset(server);
     const failed = await invokeTool(findTool(mcp.tools, "docs__read_skill"), { skill: "a" });
     expect((failed.artifact as ToolArtifact).error).toMatchObject({ kind: "invalid-response" });
-    expect(failed.text).toContain(
-      "is withheld: its frontmatter is not the one that is listed (another field)",
-    );
+    expect(failed.text).toContain("is withheld: its frontmatter differs from the listed one (another field)");
     expect(failed.text).not.toContain("pay_all");
   });
 

@@ -353,7 +353,7 @@ describe("patterns", () => {
     const patternProperties = { "^x\\-": { type: "string" }, "^x-": { type: "number" } };
     const { schema, warnings } = toPortableSchema({ type: "object", patternProperties });
     expect(schema["description"]).toContain('Keys that match "^x-"; values: string.');
-    expect(warnings).toEqual(['Omitted the property pattern "^x-", which is there twice.']);
+    expect(warnings).toEqual(['Omitted the property pattern "^x-", which is declared twice.']);
   });
 
   it("whose meaning would change without the escape are omitted", () => {
