@@ -12,7 +12,6 @@ import {
   type Comparison,
   type Evaluation,
   type SchemaCompiler,
-  type ValuePath,
 } from "./evaluation.js";
 import { isObject, OBJECT_CHECKS } from "./object-keywords.js";
 import { toCanonicalJson } from "./schema-hash.js";
@@ -29,7 +28,7 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ["enum", (values, schema) => compileValues("enum", toArray(values), schema)],
   ["not", compileNot],
   ["anyOf", (subschemas, schema, compiler) => compileUnion("anyOf", subschemas, schema, compiler)],
-  ["allOf", compileAllOf],
+  ["allOf", (subschemas, schema, compiler) => requireAll(compileEach(subschemas, schema, compiler))],
   ["oneOf", (subschemas, schema, compiler) => compileUnion("oneOf", subschemas, schema, compiler)],
   ["if", compileCondition],
   ...OBJECT_CHECKS,
@@ -41,7 +40,11 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ],
   ["items", compileItems],
   ["contains", compileContains],
-  ["unevaluatedItems", compileUnevaluatedItems],
+  [
+    "unevaluatedItems",
+    (subschema, schema, compiler) =>
+      evaluateItems({ rest: compiler.compile(subschema, schema), isUnevaluatedOnly: true }),
+  ],
   ["uniqueItems", compileUniqueItems],
   ["minimum", compileBound("minimum", "exclusiveMinimum", isAtLeast, isAbove)],
   ["maximum", compileBound("maximum", "exclusiveMaximum", isAtMost, isBelow)],
@@ -112,44 +115,24 @@ function compileUnion(
   const checks = compileEach(subschemas, schema, compiler);
   const decisive = keyword === "anyOf" ? 1 : 2;
   return (value, evaluation, path, evaluated) => {
-    if (evaluation.errors !== undefined || evaluated !== undefined)
-      return evaluateUnion(keyword, checks, schema, { value, evaluation, path, evaluated });
     let matches = 0;
-    for (const check of checks)
-      if (check(value, evaluation, path, undefined) && ++matches === decisive) break;
-    return matches === 1;
+    if (evaluation.errors === undefined && evaluated === undefined) {
+      for (const check of checks)
+        if (check(value, evaluation, path, undefined) && ++matches === decisive) break;
+      return matches === 1;
+    }
+    // All subschemas are evaluated, because their errors or what they have evaluated matters.
+    const branches = checks.map((check) => {
+      const branchKeys = evaluated && new EvaluatedKeys();
+      const errors = evaluation.collectErrors(check, value, path, branchKeys);
+      if (errors.length > 0) return errors;
+      matches += 1;
+      if (branchKeys !== undefined) evaluated?.addAll(branchKeys, evaluation.steps);
+      return errors;
+    });
+    const isValid = keyword === "anyOf" ? matches > 0 : matches === 1;
+    return isValid || evaluation.fail(keyword, schema, value, path, branches);
   };
-}
-
-interface UnionInput {
-  readonly value: unknown;
-  readonly evaluation: Evaluation;
-  readonly path: ValuePath | undefined;
-  readonly evaluated: EvaluatedKeys | undefined;
-}
-
-/** Evaluates all subschemas, because their errors or what they have evaluated matters. */
-function evaluateUnion(
-  keyword: "anyOf" | "oneOf",
-  checks: readonly Check[],
-  schema: JsonObject,
-  { value, evaluation, path, evaluated }: UnionInput,
-): boolean {
-  let matches = 0;
-  const branches = checks.map((check) => {
-    const branchKeys = evaluated && new EvaluatedKeys();
-    const errors = evaluation.collectErrors(check, value, path, branchKeys);
-    if (errors.length > 0) return errors;
-    matches += 1;
-    if (branchKeys !== undefined) evaluated?.addAll(branchKeys, evaluation.steps);
-    return errors;
-  });
-  const isValid = keyword === "anyOf" ? matches > 0 : matches === 1;
-  return isValid || evaluation.fail(keyword, schema, value, path, branches);
-}
-
-function compileAllOf(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  return requireAll(compileEach(subschemas, schema, compiler));
 }
 
 function compileCondition(condition: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
@@ -249,10 +232,6 @@ function compileContains(subschema: unknown, schema: JsonObject, compiler: Schem
       return evaluation.fail(minContains === undefined ? "contains" : "minContains", schema, value, path);
     return count <= max || evaluation.fail("maxContains", schema, value, path);
   };
-}
-
-function compileUnevaluatedItems(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
-  return evaluateItems({ rest: compiler.compile(subschema, schema), isUnevaluatedOnly: true });
 }
 
 /** Compares texts instead of pairs of items, of which there are 200 million for 20,000 items. */

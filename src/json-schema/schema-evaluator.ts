@@ -3,6 +3,7 @@ import {
   EvaluatedKeys,
   Evaluation,
   NotJsonError,
+  requireAll,
   type Check,
   type SchemaCompiler,
   type ValidationError,
@@ -97,18 +98,13 @@ export class SchemaEvaluator implements SchemaCompiler {
   #createCheck(schema: JsonObject): Check {
     const isTracking =
       Object.hasOwn(schema, "unevaluatedProperties") || Object.hasOwn(schema, "unevaluatedItems");
-    let checks: readonly Check[] | undefined;
+    let checkKeywords: Check | undefined;
     return (value, evaluation, path, outer) => {
       evaluation.beginSchema();
       if (!isJson(value)) throw new NotJsonError(`a ${typeof value} is not JSON`);
-      checks ??= this.#compileKeywords(schema);
+      checkKeywords ??= this.#compileKeywords(schema);
       const evaluated = isTracking ? new EvaluatedKeys() : outer;
-      let isValid = true;
-      for (const check of checks) {
-        if (check(value, evaluation, path, evaluated)) continue;
-        isValid = false;
-        if (evaluation.errors === undefined) break;
-      }
+      const isValid = checkKeywords(value, evaluation, path, evaluated);
       if (isTracking && outer !== undefined && evaluated !== undefined)
         outer.addAll(evaluated, evaluation.steps);
       evaluation.endSchema();
@@ -116,11 +112,12 @@ export class SchemaEvaluator implements SchemaCompiler {
     };
   }
 
-  #compileKeywords(schema: JsonObject): readonly Check[] {
-    return Object.keys(schema)
+  #compileKeywords(schema: JsonObject): Check {
+    const checks = Object.keys(schema)
       .filter((keyword) => CHECK_ORDER.has(keyword))
       .toSorted((a, b) => (CHECK_ORDER.get(a) ?? 0) - (CHECK_ORDER.get(b) ?? 0))
       .flatMap((keyword) => KEYWORD_CHECKS.get(keyword)?.(schema[keyword], schema, this) ?? []);
+    return requireAll(checks);
   }
 }
 
