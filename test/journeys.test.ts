@@ -59,7 +59,7 @@ describe("docs/architecture.md", () => {
     expect(listedFunctions("A tool call")).toEqual(withoutRepetitions(recorded.call));
   });
 
-  it(`the way of a call has at most ${MAX_CALL_FRAMES} functions`, () => {
+  it(`the path of a call has at most ${MAX_CALL_FRAMES} functions`, () => {
     expect(recorded.call.length).toBeGreaterThan(10);
     expect(recorded.call.length).toBeLessThanOrEqual(MAX_CALL_FRAMES);
   });

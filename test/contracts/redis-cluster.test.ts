@@ -125,7 +125,7 @@ describe.each(REDIS_COMMANDS)("on a cluster of %s", (command) => {
     }
   });
 
-  it("a wrong password and missing rights have their own kind and words", async () => {
+  it("a wrong password and missing rights have their own kind and message", async () => {
     const { url } = cluster;
     await using wrong = redisStore(url.replace(PASSWORD, "canary-wrong"), LONG_TIMEOUT);
     const denied = await rejection(wrong.get("k"));

@@ -61,7 +61,7 @@ describe.each([
     },
   );
 
-  it("runs independent calls side by side", async () => {
+  it("runs independent calls concurrently", async () => {
     const [first, second] = [deferred(), deferred()];
     const meet: readonly TestTool[] = [
       { name: "first", run: async () => (first.resolve(), await second.promise, "1") },
@@ -111,7 +111,7 @@ describe.each([
     ]);
   });
 
-  it("reports a function that throws no error, beside the outcomes of the others", async () => {
+  it("reports a function that throws a value that is not an error, with the outcomes of the others", async () => {
     const { fixture, callTools } = await createFixture();
     await using _fixture = fixture;
     const call = () => {

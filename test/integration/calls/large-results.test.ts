@@ -233,7 +233,7 @@ describe("a handle", () => {
     return invokeTool(reader, { handle, from: 1, to: 1 }, config);
   };
 
-  it("of another user or thread is answered as an unknown one", async () => {
+  it("of another user or thread gets the same answer as an unknown one", async () => {
     await using setup = await startForUsers();
     await using mcp = await setup.createToolset();
     const config = callAs("ann", "1");
@@ -296,7 +296,7 @@ describe("a handle", () => {
     expect(key).not.toContain(handle);
   });
 
-  it("is forgotten when more results are kept than the limits allow", async () => {
+  it("is removed when more results are kept than the limits allow", async () => {
     await using byCount = await startKeeping({ largeResults: { maxResults: 2 } });
     const handles: string[] = [];
     for (const name of ["docs__log", "docs__orders", "docs__log"])
@@ -390,7 +390,7 @@ describe("read_result", () => {
     ]);
   });
 
-  it("obeys rules by its name", async () => {
+  it("follows rules by its name", async () => {
     await using excluded = await startKeeping({ tools: { read_result: false } });
     expect(findTool(excluded.mcp.tools, "read_result")).toBeUndefined();
     expect((await excluded.call("docs__log")).text).toMatch(/characters omitted\]$/);
@@ -423,7 +423,7 @@ describe("read_result", () => {
     );
   });
 
-  it("gives hooks every call", async () => {
+  it("calls hooks for every call", async () => {
     const calls: string[] = [];
     await using toolset = await startKeeping({
       beforeToolCall: ({ tool, args }) => {

@@ -271,7 +271,7 @@ describe("pins", () => {
     expect((await mcp.callTool({ name: "forecast", args: { city: "Oslo" } })).text()).toBe("sun in Oslo");
   });
 
-  it("tell apart two tools whose hashes have the same first 48 bits", async () => {
+  it("distinguish two tools whose hashes have the same first 48 bits", async () => {
     const pay = (description: string): TestTool => ({ name: "pay", description, run: () => "paid" });
     const logger = new RecordingLogger();
     await using server = await startMcpTestServer({ tools: [pay("Pays an invoice (49357846).")] });

@@ -127,7 +127,7 @@ describe("paths of this machine in a project file", () => {
     expect(server.socketsOpened).toBe(0);
   });
 
-  it("are asked about whatever the name of the server is", async () => {
+  it("require consent whatever the name of the server is", async () => {
     await using server = await startRawServer();
     for (const name of ["a\u00a0b", "a\u3000b", "toString", "a  b", " a", "☁️", "a1\ufe0f"]) {
       using folder = createProject({ [name]: { url: `${server.url}?home=\${userHome}` } });
@@ -136,7 +136,7 @@ describe("paths of this machine in a project file", () => {
     expect(server.socketsOpened).toBe(0);
   });
 
-  it("the path separator and the paths of a command are not asked about", async () => {
+  it("the path separator and the paths of a command do not require consent", async () => {
     await using server = await startMcpTestServer({ tools: [] });
     using folder = createProject({ remote: { url: server.url, headers: { x: "${/}${pathSeparator}" } } });
     expect((await cli(folder, "list")).code).toBe(0);
@@ -207,7 +207,7 @@ describe("the question about a project file", () => {
     ["a line break and another row", `\r\n  good  start harmless (.mcp.json)\nContinue? [y/N] `],
     ["padding and another row", `${" ".repeat(70)}  good  start harmless (.mcp.json)`],
     ["bidirectional controls", "\u202e\u2066\u200f"],
-  ])("stays in sight and in order: %s", async (_, hostile) => {
+  ])("stays visible and in order: %s", async (_, hostile) => {
     const fill = (text: string) => `${text}${hostile}`;
     using folder = createProject({
       command: { command: fill("evil-command"), args: ["rest"] },
@@ -252,7 +252,7 @@ describe("the question about a project file", () => {
     expect([code, question.split("\n").length < 20]).toEqual([4, true]);
   });
 
-  it("says when a text is too long to be shown", async () => {
+  it("reports when a text is too long to be shown", async () => {
     const question = await askAbout({ child: { command: "sh", args: ["-c", "x".repeat(9_000)] } });
     expect(question).toMatch(/x… \(and 8506 more characters: read the file\) \(\.mcp\.json\)/);
     expect(question.length).toBeLessThan(1_000);

@@ -248,7 +248,7 @@ describe("a refresh of tokens", () => {
     expect(server.requests.map(({ path }) => path)).not.toContain("/token");
   });
 
-  it("that another process was faster to do uses the tokens of that process", async () => {
+  it("that another process has already done uses the tokens of that process", async () => {
     await using world = await startProtectedServer();
     const stored: { tokens?: OAuthTokens | undefined } = {};
     await using first = world.clientWith(new SharedOAuthProvider(stored));

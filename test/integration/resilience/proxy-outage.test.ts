@@ -155,7 +155,7 @@ it.each(RESPONSES)(
   },
 );
 
-it("a server that completes handshakes and rejects calls with 503 is probed once, and then left alone", async () => {
+it("a server that completes handshakes and rejects calls with 503 is probed once, and then not probed again", async () => {
   await using server = await startMcpTestServer();
   await using client = createTestClient(server, { circuitBreaker: SHORT_CIRCUIT });
   const states: string[] = [];

@@ -67,7 +67,7 @@ describe("a start without tools", () => {
     expect(logger.warnings).toEqual([warning]);
   });
 
-  it("is warned about for a server that lists none, beside others", async () => {
+  it("is warned about for a server that lists none, next to others", async () => {
     await using empty = await startMcpTestServer({ tools: [] });
     await using full = await startMcpTestServer();
     const logger = new RecordingLogger();
@@ -119,7 +119,7 @@ describe("a tool of an agent's allow-list", () => {
 });
 
 describe("a call that names a server", () => {
-  it("that is not configured says so, and names those that are", async () => {
+  it("that is not configured fails with the names of those that are", async () => {
     await using server = await startMcpTestServer();
     await using mcp = await createMcpTools({ alpha: { url: server.url }, beta: { url: server.url } });
     const call = (name: string) =>

@@ -303,7 +303,7 @@ describe("rules of several levels", () => {
     expect(await isDenied(approval(false), {})).toBe(false);
   });
 
-  it("of which one has a more specific entry: within a level, that decides", async () => {
+  it("of which one has a more specific entry: within a level, the more specific entry decides", async () => {
     const relaxed = { "*": { requireApproval: true }, pay: { requireApproval: false } };
     expect(await isDenied(relaxed, {})).toBe(false);
     expect(await isDenied({}, relaxed)).toBe(false);

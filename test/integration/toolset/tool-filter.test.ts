@@ -57,7 +57,7 @@ describe("a filter that never decides", () => {
   });
 });
 
-describe("a filter by who asks", () => {
+describe("a filter by caller", () => {
   it("shows each run its own tools, and leaves the shared list as it is", async () => {
     await using fixture = await startToolset({ tools, options: { filter } });
     const { mcp } = fixture;
@@ -186,7 +186,7 @@ describe("a filter by who asks", () => {
     expect(namesOf(fixture.mcp.tools)).toEqual(["srv__read", "srv__wipe"]);
   });
 
-  it("is refused when it is no function", async () => {
+  it("is rejected when it is not a function", async () => {
     await expect(createInProcessToolset({ tools, options: { filter: ["read"] as never } })).rejects.toThrow(
       "filter",
     );
@@ -200,7 +200,7 @@ describe.each(Object.entries(agentIntegrations))("a filter in %s", (_, open) => 
     { name: "srv__nope", args: {} },
   ];
 
-  it("decides for each run, and answers a hidden tool like one that does not exist", async () => {
+  it("decides for each run, and treats a hidden tool like one that does not exist", async () => {
     await using fixture = await startToolset({ tools, options: { filter } });
     const { mcp, server } = fixture;
     const run = async (config: object) =>

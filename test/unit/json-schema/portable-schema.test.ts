@@ -349,7 +349,7 @@ describe("patterns", () => {
     await expect(echo.invoke({ a: "other" })).rejects.toThrow("schema");
   });
 
-  it("of names are shown without needless escapes, and one that stands twice is omitted with a warning", () => {
+  it("of names are shown without needless escapes, and one that is declared twice is omitted with a warning", () => {
     const patternProperties = { "^x\\-": { type: "string" }, "^x-": { type: "number" } };
     const { schema, warnings } = toPortableSchema({ type: "object", patternProperties });
     expect(schema["description"]).toContain('Keys that match "^x-"; values: string.');

@@ -22,7 +22,7 @@ describe("the loaded tools of a run", () => {
     ]);
   });
 
-  it("ignore values that are no names", () => {
+  it("ignore values that are not names", () => {
     const messages = [call("load_tools", { names: "a" }), call("load_tools", { names: [7, "a"] }), null, 7];
     expect(findLoadedTools({ messages, mcpLoadedTools: [null] })).toEqual(["a"]);
     expect(findLoadedTools(undefined)).toEqual([]);

@@ -47,12 +47,12 @@ describe("a search index", () => {
     expect(find(createIndex(), "搜索")).toEqual(["bing"]);
   });
 
-  it("finds nothing for unknown words and for words that say nothing", () => {
+  it("finds nothing for unknown words and for stop words", () => {
     expect(find(createIndex(), "unicorn")).toEqual([]);
     expect(find(createIndex(), "what is the")).toEqual([]);
   });
 
-  it("forgets removed documents and the old text of replaced ones", () => {
+  it("does not find removed documents and the old text of replaced ones", () => {
     const index = createIndex();
     index.remove("alerts");
     index.add("forecast", [{ text: "tides", weight: 1 }]);
