@@ -17,7 +17,10 @@ const CLIENT_CERT_REQUIRED = "requires a client certificate: set tls.cert and tl
 const CLIENT_CERT_REJECTED = "rejected the client certificate. Check tls.cert and tls.key.";
 const VERSION_MISMATCH = "supports no TLS version that Node supports.";
 
-/** Errors of the TLS handshake by code. Nothing has been sent at that point. */
+/** The version in the code of an alert differs between versions of OpenSSL: `ERR_SSL_SSL/TLS_ALERT_…` from Node 22. */
+const TLS_ALERT = /^ERR_SSL_[^_]+_(?=ALERT_)/;
+
+/** Errors of the TLS handshake by code, alerts without their prefix. Nothing has been sent at that point. */
 const TLS_ERRORS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
   SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
@@ -30,17 +33,17 @@ const TLS_ERRORS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: "has a certificate that is not valid yet. Check the clock of this machine.",
   CERT_REVOKED: "has a revoked certificate. Replace it on the server.",
   ERR_TLS_CERT_ALTNAME_INVALID: "has a certificate for other host names. Check the host of the URL.",
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: CLIENT_CERT_REQUIRED,
-  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: `rejected the TLS handshake. If it ${CLIENT_CERT_REQUIRED}`,
-  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: CLIENT_CERT_REJECTED,
-  ERR_SSL_TLSV1_ALERT_ACCESS_DENIED: CLIENT_CERT_REJECTED,
-  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: CLIENT_CERT_REJECTED,
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: CLIENT_CERT_REJECTED,
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_REVOKED: CLIENT_CERT_REJECTED,
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN: CLIENT_CERT_REJECTED,
-  ERR_SSL_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE: CLIENT_CERT_REJECTED,
+  ALERT_CERTIFICATE_REQUIRED: CLIENT_CERT_REQUIRED,
+  ALERT_HANDSHAKE_FAILURE: `rejected the TLS handshake. If it ${CLIENT_CERT_REQUIRED}`,
+  ALERT_UNKNOWN_CA: CLIENT_CERT_REJECTED,
+  ALERT_ACCESS_DENIED: CLIENT_CERT_REJECTED,
+  ALERT_BAD_CERTIFICATE: CLIENT_CERT_REJECTED,
+  ALERT_CERTIFICATE_EXPIRED: CLIENT_CERT_REJECTED,
+  ALERT_CERTIFICATE_REVOKED: CLIENT_CERT_REJECTED,
+  ALERT_CERTIFICATE_UNKNOWN: CLIENT_CERT_REJECTED,
+  ALERT_UNSUPPORTED_CERTIFICATE: CLIENT_CERT_REJECTED,
   ERR_SSL_UNSUPPORTED_PROTOCOL: VERSION_MISMATCH,
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: VERSION_MISMATCH,
+  ALERT_PROTOCOL_VERSION: VERSION_MISMATCH,
   ERR_SSL_WRONG_VERSION_NUMBER: "does not use TLS on this port. Should the URL start with http://?",
   ERR_SSL_PACKET_LENGTH_TOO_LONG: "does not use TLS on this port. Should the URL start with http://?",
 };
@@ -50,7 +53,7 @@ const TLS_ERRORS: Readonly<Record<string, string>> = {
  * name.
  */
 export function describeTlsError(code: string): string | undefined {
-  return TLS_ERRORS[code];
+  return TLS_ERRORS[code.replace(TLS_ALERT, "")];
 }
 
 /**
