@@ -1,4 +1,4 @@
-import type { JsonObject } from "../json/json.js";
+import { type JsonObject, toRecord } from "../json/json.js";
 
 /** Estimates how many tokens a model reads for a text. */
 export type CountTokens = (text: string) => number;
@@ -73,7 +73,7 @@ export interface TokenCosts<Name extends string = string> {
 export function toTokenCosts(tools: readonly ToolDefinition[], countTokens?: CountTokens): TokenCosts {
   const servers = new Map<string, Record<string, number>>();
   for (const tool of tools) {
-    const costs = servers.get(tool.mcp.server) ?? {};
+    const costs = servers.get(tool.mcp.server) ?? toRecord<number>([]);
     costs[tool.name] = (costs[tool.name] ?? 0) + countToolTokens(tool, countTokens);
     servers.set(tool.mcp.server, costs);
   }
@@ -82,7 +82,7 @@ export function toTokenCosts(tools: readonly ToolDefinition[], countTokens?: Cou
     const serverTokens = sum(costs);
     return [server, { tokens: serverTokens, share: tokens === 0 ? 0 : serverTokens / tokens, tools: costs }];
   });
-  return { tokens, servers: Object.fromEntries(entries) };
+  return { tokens, servers: toRecord(entries) };
 }
 
 function sum(costs: Readonly<Record<string, number>>): number {

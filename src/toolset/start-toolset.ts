@@ -20,7 +20,7 @@ import { systemClock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { omitUndefined } from "../json/json.js";
+import { omitUndefined, toRecord } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import { unwrapServers } from "../manager/server-errors.js";
@@ -113,7 +113,7 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   get clients(): ToolsetClients<Name> {
     const { clients } = this.servers;
     // Not enumerable, so that Object.keys and spreading give server names only.
-    return Object.defineProperty(Object.fromEntries(clients), Symbol.iterator, {
+    return Object.defineProperty(toRecord(clients), Symbol.iterator, {
       value: () => clients.values(),
     }) as ToolsetClients<Name>;
   }
@@ -148,9 +148,9 @@ class Toolset<Name extends string> implements McpToolset<Name> {
           return createUnreachableDrift(error);
         });
       events.emit("driftChecked", { ...drift, server: name });
-      return [name, drift];
+      return [name, drift] as const;
     });
-    return Object.fromEntries(await Promise.all(entries)) as Record<Name, ServerDrift>;
+    return toRecord(await Promise.all(entries)) as Record<Name, ServerDrift>;
   }
 
   async approveTools(options: ApproveToolsOptions<Name> = {}): Promise<void> {
@@ -272,19 +272,19 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     const caller = config === undefined ? {} : { context: toCallerContext(config) };
     const entries = this.#serverSet.enabled.flatMap(({ name, client }) => {
       const instructions = client.getInstructions(caller) ?? "";
-      return instructions.trim() === "" ? [] : [[name, instructions]];
+      return instructions.trim() === "" ? [] : [[name, instructions] as const];
     });
-    return Object.fromEntries(entries) as Partial<Record<Name, string>>;
+    return toRecord(entries) as Partial<Record<Name, string>>;
   }
 
   status(): Readonly<Record<Name, ServerStatus>> {
     const costs: TokenCosts = this.tokenCosts();
     const counts = new Map<string, number>();
     for (const { listed } of this.#tools.all) counts.set(listed.server, (counts.get(listed.server) ?? 0) + 1);
-    const entries = Object.entries(this.servers.status()).map(([name, status]) => {
+    const entries = Object.entries(this.servers.status()).map(([name, status]): [string, ServerStatus] => {
       return [name, { ...status, tools: counts.get(name) ?? 0, tokens: costs.servers[name]?.tokens ?? 0 }];
     });
-    return Object.fromEntries(entries) as Record<Name, ServerStatus>;
+    return toRecord(entries) as Record<Name, ServerStatus>;
   }
 
   tokenCosts(options: TokenCostOptions = {}): TokenCosts<Name> {

@@ -61,6 +61,29 @@ describe("createMcpTools", () => {
     await Promise.all(servers.map((server) => server.close()));
   });
 
+  it("returns records that have only the names of servers, tools and calls", async () => {
+    await using server = await startMcpTestServer({ tools: [{ ...say, name: "constructor" }] });
+    const servers: Record<string, ServerDefinition> = { toString: { server } };
+    await using mcp = await createMcpTools(servers, { naming: { prefix: false } });
+    expect(mcp.clients["toString"]).toBeInstanceOf(McpClient);
+    let results: object | undefined;
+    const call = { server: "toString", name: "constructor", args: { text: "x" } };
+    const dependent = (found: object) => {
+      results = found;
+      return call;
+    };
+    await mcp.callTools([
+      { id: "one", ...call },
+      { id: "two", dependsOn: ["one"], call: dependent },
+    ]);
+    const { tokens, servers: costs } = mcp.tokenCosts();
+    expect(tokens).toBe(costs["toString"]?.tools["constructor"]);
+    const metrics = mcp.metrics();
+    const records = [mcp.clients, mcp.status(), mcp.instructions(), await mcp.detectDrift(), costs, metrics];
+    for (const record of [...records, metrics["toString"]?.tools, results])
+      expect(record).not.toHaveProperty("valueOf");
+  });
+
   it("returns clients by name that are also iterable", async () => {
     await using server = await startMcpTestServer({ tools: [say] });
     await using mcp = await createMcpTools({ a: { url: server.url }, b: { url: server.url } });
