@@ -16,7 +16,7 @@ export interface CachedToolList {
   readonly tools: readonly McpToolInfo[];
   /** When the server was asked for the list (Unix time in milliseconds). */
   readonly listedAt: number;
-  /** How long the list is valid according to the server; `undefined` if the server did not say. */
+  /** How long the list is valid according to the server; `undefined` if it does not specify that. */
   readonly ttlMs?: number | undefined;
   /** The MCP version that was negotiated when the list was fetched. */
   readonly protocolVersion?: string | undefined;

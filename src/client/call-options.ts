@@ -198,7 +198,7 @@ function requestError(server: string, path: string, message: string): McpRuntime
 /** Rejects invalid calls and options from untyped callers before anything is sent. Runs for each call: without zod. */
 export function assertToolCall(server: string, call: ToolCall, options: CallToolOptions): void {
   const invalidCall = (message: string) => new McpRuntimeError("invalid-config", message, { server });
-  // The arguments of a function cannot even be read.
+  // A function has a property `arguments` that throws when it is read.
   if (typeof call !== "object" || typeof call?.name !== "string")
     throw invalidCall("callTool requires a tool name: callTool({ name, args }).");
   const problem = findCallProblem(call, CALL_KEYS);

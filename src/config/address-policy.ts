@@ -1,6 +1,6 @@
 /** An address that a connection is about to be opened to, and that the operator did not configure. */
 export interface AddressRequest {
-  /** The scheme, host and port. Connections are shared by all requests to them, so that there is no path. */
+  /** The scheme, host and port. Without a path, because all requests to an origin share its connections. */
   readonly url: URL;
   /**
    * The IP address of the host, after DNS. If it has several, each is checked, and only allowed ones are used.

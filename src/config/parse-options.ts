@@ -266,7 +266,7 @@ function withMethods<T>(methods: readonly string[], expected = `an object with $
   return opaque<T>(expected, (value) => hasMethods(value, ...methods));
 }
 
-/** The schemas of single options. Their messages say what was expected and what was received. */
+/** The schemas of single options. Their messages state what was expected and what was received. */
 export const option = {
   /** Validated where it is used. */
   any: <T = unknown>() => z.custom<T>().optional(),

@@ -174,8 +174,8 @@ export interface ToolPolicyOptions {
   readonly tools: ToolRules | undefined;
   /** Whether the annotations of the tools decide about approvals and retries. */
   readonly trustAnnotations: boolean;
-  /** How long the descriptions of the tools may be; `undefined` when the definition does not say. */
+  /** How long the descriptions of the tools may be; `undefined` when the definition does not set it. */
   readonly descriptions: DescriptionOptions | undefined;
-  /** What happens with invalid arguments; `undefined` when the definition does not say. */
+  /** What happens with invalid arguments; `undefined` when the definition does not set it. */
   readonly inputValidation: InputValidation | undefined;
 }

@@ -3,8 +3,8 @@ import { errorCode } from "./failure-kinds.js";
 import { McpRuntimeError } from "./mcp-runtime-error.js";
 
 /**
- * The oldest versions that `npm run matrix` tests. The ranges of the peer dependencies are wider, because npm refuses to
- * install this package beside a version outside the range, even if it is never loaded.
+ * The oldest versions that `npm run matrix` tests. The ranges of the peer dependencies are wider, because npm refuses
+ * to install this package together with a version outside the range, even if it is never loaded.
  */
 export const MINIMUM_VERSIONS: Readonly<Record<string, string>> = {
   "@aws-sdk/client-dynamodb": "3.1000.0",

@@ -27,7 +27,7 @@ interface CoercionBudget {
 const MAX_ROUNDS = 4;
 /** Each attempt is a validation. */
 const MAX_ATTEMPTS = 20;
-/** The steps of all validations together after which there is no further one. */
+/** The number of steps of all validations together, after which no further one is started. */
 const MAX_STEPS = 100_000;
 const MAX_JSON_CHARS = 100_000;
 
@@ -125,7 +125,10 @@ function applyCoercions(
   return { args: copy as JsonObject, changes: [...changes, ...distinct] };
 }
 
-/** Returns a copy with another value at a path. Values beside the path are shared; what `copies` has is not copied again. */
+/**
+ * Returns a copy with another value at a path. Values outside of the path are shared; objects in `copies` are not
+ * copied again.
+ */
 function replaceAt(
   target: unknown,
   segments: readonly (string | number)[],

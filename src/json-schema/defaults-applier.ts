@@ -88,8 +88,8 @@ const MAX_UNION_DEPTH = 50;
 type SchemaCheck = (schema: JsonObject, allows: (subschema: unknown) => boolean) => boolean;
 
 /**
- * Returns a function that decides whether a schema allows a value. It decides once about each schema; `allowed` is
- * what it assumes about one that refers to itself or says nothing.
+ * Returns a function that decides whether a schema allows a value. It decides once about each schema; `allowed` is the
+ * result for one that refers to itself or has no relevant keyword.
  */
 function createCheck(root: JsonObject, allowed: "unless-excluded" | "if-stated", check: SchemaCheck) {
   const assumed = allowed === "unless-excluded";

@@ -16,7 +16,7 @@ export function describeTypeModel(model: TypeModel, depth = 0): string {
   return [...new Set(alternatives)].join(" or ");
 }
 
-/** Whether every value is accepted, and nothing is said about any. */
+/** Whether every value is accepted, without any description. */
 export function isUnconstrained(model: TypeModel): boolean {
   if (model === ANY) return true;
   return JSON_TYPES.every((type) => model.get(type)?.some(isEmptyVariant) === true);

@@ -167,7 +167,7 @@ function tryWriteRoot({ constraints }: RootConstraints, limits: WriteLimits): Js
   return JSON.stringify(schema ?? "").length > limits.chars.maxSteps ? undefined : schema;
 }
 
-/** Arguments that the schema does not declare are not offered, unless it says what they are. */
+/** Arguments that the schema does not declare are not offered, unless it describes them. */
 function writeRoot(constraints: TypeConstraints, limits: WriteLimits): JsonObject {
   const { additional = NEVER } = constraints;
   return writeConstraints("object", omitUnsupportedNames({ ...constraints, additional }, limits), limits);

@@ -354,7 +354,7 @@ export const NOTE_LABELS = {
   omitted: "Details omitted.",
 } as const;
 
-/** In draft 4, an exclusive bound is a boolean beside the bound. */
+/** In draft 4, an exclusive bound is a boolean next to the bound. */
 function noteExclusive(text: string, exclusive: unknown, bound: unknown): string[] {
   const limit = exclusive === true ? bound : exclusive;
   return typeof limit === "number" ? [`${text} ${limit}.`] : [];

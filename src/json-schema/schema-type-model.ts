@@ -33,7 +33,7 @@ export interface TypeConstraints {
   readonly items?: TypeModel | undefined;
   readonly properties?: ReadonlyMap<string, TypeModel> | undefined;
   readonly required?: readonly string[] | undefined;
-  /** The values of other properties; `undefined` if the schema says nothing about them. */
+  /** The values of other properties; `undefined` if the schema does not describe them. */
   readonly additional?: TypeModel | undefined;
 }
 
@@ -217,7 +217,7 @@ function mergeTexts(variants: readonly TypeConstraints[]): readonly string[] {
   return [...shared, joinUntil(isEnumeration ? sentences : [...alternatives], separator)];
 }
 
-/** A variant that declares properties and says nothing about others is about these. */
+/** A variant that declares properties and does not describe others is about the declared ones. */
 function mergeAdditional(variants: readonly TypeConstraints[], steps: StepBudget): TypeModel | undefined {
   if (variants.every(({ additional }) => additional === undefined)) return undefined;
   return union(

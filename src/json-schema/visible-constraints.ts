@@ -31,10 +31,11 @@ interface ShownValue {
 }
 
 /**
- * The portable schema of a tool, as the measure of what may be refused: a model can only correct what it can read.
+ * The constraints that models see in the portable schema of a tool. Only arguments that violate one of these are
+ * refused: a model can only correct what it can read.
  *
- * Strict JSON Schema can contradict what a model is shown. With `additionalProperties: false` beside properties that are
- * declared in `allOf` or `then`, an argument "is missing" and "is not allowed" in turn; with overlapping `oneOf`
+ * Strict JSON Schema can contradict what a model is shown. With `additionalProperties: false` next to properties that
+ * are declared in `allOf` or `then`, an argument "is missing" and "is not allowed" in turn; with overlapping `oneOf`
  * branches, a good value matches too many. In such cases the server decides.
  */
 export class VisibleConstraints {

@@ -33,7 +33,7 @@ export function findLoadedTools(state: unknown): readonly string[] {
 
 /**
  * Returns the loaded tools that the model sees now, in the order in which they were loaded. With more than `maxLoaded`
- * at the last human message, those that had not been used for longest are left out; within a turn none is removed.
+ * at the last human message, the least recently used ones are left out; within a turn none is removed.
  */
 export function selectLoadedTools(state: unknown, maxLoaded: number): readonly string[] {
   const uses = findToolUses(state);

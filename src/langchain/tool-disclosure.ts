@@ -49,8 +49,8 @@ export interface DisclosureOptions {
   /** How tools are ranked, and how much a search returns. */
   readonly search?: ToolSearchOptions | undefined;
   /**
-   * How many loaded tools the model sees. Beyond, those that were not used for longest are left out with the next human
-   * message.
+   * How many loaded tools the model sees. Beyond that, the least recently used ones are left out from the next human
+   * message on.
    * @default 64
    */
   readonly maxLoaded?: number | undefined;

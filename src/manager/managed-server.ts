@@ -454,7 +454,7 @@ function toRuntimeError(error: unknown): McpRuntimeError {
   return new McpRuntimeError("server-error", `Could not connect: ${printValue(error)}`, { cause: error });
 }
 
-/** A timeout says how long the server was waited for, and how often it was tried. */
+/** The error of a timeout includes the time that was waited and the number of attempts. */
 function toConnectError(error: unknown, attempts: number, ms: number): McpRuntimeError {
   const failure = toRuntimeError(error);
   if (failure.kind !== "timeout") return failure;

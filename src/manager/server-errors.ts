@@ -2,7 +2,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { ignoreRejection, isPromiseLike } from "../json/json.js";
 
-/** What `onServerError` receives beside the failure. */
+/** What `onServerError` receives in addition to the failure. */
 export interface ServerErrorContext {
   /** The name of the server. */
   readonly server: string;

@@ -52,7 +52,7 @@ function toCharacterPairs(run: string): string {
     .join(" ")} `;
 }
 
-/** Endings that are removed, longest first, with what replaces them. */
+/** Endings that are removed, longest first, with their replacements. */
 const ENDINGS: readonly (readonly [ending: string, replacement: string])[] = [
   ["ization", "ize"],
   ["ations", "at"],

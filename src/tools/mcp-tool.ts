@@ -94,8 +94,8 @@ type ConvertedResult = Pick<ToolContent, "content" | "artifact">;
 type ToolOutput = [content: string | LangChainBlock[] | ToolMessage, artifact: ToolArtifact];
 
 /**
- * Arguments are validated in `_call`, so that callbacks see invalid calls and the error message is ours.
- * A zod schema, because LangChain takes seven times as long to validate against an empty JSON schema.
+ * Arguments are validated in `_call`, so that callbacks see invalid calls and this package writes the error message. A
+ * zod schema, because LangChain takes seven times as long to validate against an empty JSON schema.
  */
 const ANY_SCHEMA = z.unknown();
 

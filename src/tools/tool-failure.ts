@@ -154,7 +154,7 @@ function describeRetryAt({ kind, retryAt }: McpRuntimeError): string[] {
   return [`${subject} until ${retryAt.toISOString()}.`];
 }
 
-/** The tool ran, but its result cannot be used: the message is ours. */
+/** The tool ran, but its result cannot be used: the message was written by this package. */
 function toolRan({ kind, outcomeUnknown }: McpRuntimeError): boolean {
   return kind === "invalid-response" && !outcomeUnknown;
 }

@@ -120,9 +120,9 @@ export const TOOL_OPTION_FIELDS = {
   beforeToolCall:
     option.function<(call: BeforeToolCallInput) => Awaitable<BeforeToolCallResult | undefined | void>>(),
   /**
-   * Runs after each call. The fields it returns replace those of the result. `{ result }` replaces the whole result,
-   * as in LangChain's adapter: with a string, a ToolMessage or `[content, []]`. When it throws or returns anything
-   * else, such as an unknown key, the result is withheld, and the error says that the tool ran.
+   * Runs after each call. The fields it returns replace those of the result. `{ result }` replaces the whole result, as
+   * in LangChain's adapter: with a string, a ToolMessage or `[content, []]`. When it throws or returns anything else,
+   * such as an unknown key, the result is withheld, and the error states that the tool ran.
    */
   afterToolCall:
     option.function<

@@ -68,7 +68,7 @@ function createReadTool(skills: SkillCatalog): AddedTool {
   };
 }
 
-/** The first line says where the rest comes from. */
+/** The first line states where the rest comes from. */
 function toContent(read: McpSkillFile, server: string): JsonObject[] {
   const { skill, path, uri, mimeType, text, blob, body } = read;
   const subject = body === undefined ? `File ${JSON.stringify(path)} of skill` : "Skill";

@@ -356,7 +356,7 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     const { server, id } = call ?? {};
     const managed = server === undefined ? undefined : this.#serverSet.find(server);
     const needsListing = managed?.listsTools === true && managed.latestTools === undefined;
-    // The failure is that of waitFor, which does not try again by itself.
+    // The failure is that of `waitFor`, which makes no further attempt.
     if (needsListing && managed.hasFailed) managed.connect().catch(() => undefined);
     if (server !== undefined && needsListing) await this.servers.waitFor(server, { signal: limits.signal });
     const tool = await this.#tools.find(call, { ...config, signal: limits.signal } as CallerConfig);

@@ -44,7 +44,7 @@ function warnWithoutTools(
   else if (latestTools?.length === 0 && !offersOtherThings(server)) warn(`Server "${name}" lists no tools.`);
 }
 
-/** Whether the server says that it has no tools, but resources or prompts. */
+/** Whether the server declares no tools, but resources or prompts. */
 function offersOtherThings({ client: { capabilities } }: ManagedServer): boolean {
   if (capabilities === undefined || "tools" in capabilities) return false;
   return "resources" in capabilities || "prompts" in capabilities;

@@ -52,7 +52,7 @@ interface CustomTransportOptions extends ErrorContext {
 const CLOSE_TIMEOUT_MS = 1_000;
 const HANDSHAKE_METHODS: ReadonlySet<string> = new Set(["initialize", "server/discover"]);
 
-/** Asks the inner transport whether a request was sent, until the inner transport forgets the request. */
+/** Asks the inner transport whether a request was sent, as long as the inner transport knows the request. */
 class CustomRequest implements WireRequest {
   readonly #id: RequestId;
   readonly #inner: MessageTransport;
@@ -201,7 +201,7 @@ export class CustomTransport implements Transport {
 
   /**
    * Nothing was sent before the transport started. After that, only an HTTP status or a network error code in the error
-   * tells what happened.
+   * shows what happened.
    */
   #toError(error: unknown, wasSent: false | undefined): McpRuntimeError {
     if (error instanceof McpRuntimeError) return error;

@@ -75,7 +75,7 @@ export class PendingRequest<Wire extends WireRequest> implements SendStatus, Can
     if (!this.isSettled) this.#cancellation?.attach(this);
   }
 
-  /** The message that tells the server that the response is no longer needed. */
+  /** The notification that the response is no longer needed. */
   toCancelNotification(): JsonRpcMessage {
     const reason = "The caller is no longer waiting for the response.";
     const meta = this.#cancelMeta === undefined ? {} : { _meta: this.#cancelMeta };
@@ -136,7 +136,7 @@ export class PendingRequest<Wire extends WireRequest> implements SendStatus, Can
 export interface PendingRequestsEvents<Wire extends WireRequest> {
   /** A request or notification of the server, except progress. */
   onServerMessage(message: JsonRpcMessage): void;
-  /** The caller no longer waits: the transport stops sending the request, or tells the server. */
+  /** The caller no longer waits: the transport stops sending the request, or notifies the server. */
   onCancelled(request: PendingRequest<Wire>): void;
   /** A request was resolved, rejected or cancelled. */
   onSettled?(request: PendingRequest<Wire>): void;

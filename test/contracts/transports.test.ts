@@ -107,9 +107,9 @@ for (const responseFormat of ["json", "sse"] as const) {
 }
 
 describeTransport("stdio", async (tools) => {
-  const desk = await ToolHost.open(tools);
-  const client = createStdioClient(stdioServer("remote-tools", String(desk.port)));
-  return createSubject(desk, client, { kill: () => desk.killAll(), revive: async () => undefined });
+  const toolHost = await ToolHost.open(tools);
+  const client = createStdioClient(stdioServer("remote-tools", String(toolHost.port)));
+  return createSubject(toolHost, client, { kill: () => toolHost.killAll(), revive: async () => undefined });
 });
 
 describeTransport("SSE with a custom fetch", async (tools) => {

@@ -31,7 +31,7 @@ function needsConsent({ scope, config, variables }: SelectedServer): boolean {
 }
 
 const MAX_NAME_WIDTH = 40;
-/** The first of more lines than this may be out of sight, so the question says how many servers there are. */
+/** With more lines than this, the first may have scrolled away, so the question includes the number of servers. */
 const MAX_LINES = 15;
 
 /**

@@ -43,7 +43,7 @@ export interface BreakerStats {
 
 /**
  * - `unreachable`: nothing answered at the address
- * - `unavailable`: a proxy answered, or the server itself: only a handshake can tell
+ * - `unavailable`: a proxy answered, or the server itself: only a handshake can distinguish them
  */
 export type AttemptFailure = "failure" | "unreachable" | "unavailable";
 

@@ -13,7 +13,7 @@ export interface VariableScope {
   readonly hasBareVariables: boolean;
 }
 
-/** Predefined variables that say nothing about the user. */
+/** Predefined variables that reveal nothing about the user. */
 const SEPARATORS: ReadonlySet<string> = new Set(["pathSeparator", "/"]);
 const NAMED = /^(?:env:)?([A-Za-z_][\w.()-]*)(?::-(.*))?$/s;
 const INPUT = /^input:(.+)$/s;

@@ -45,7 +45,7 @@ export interface NumberBound {
 }
 
 /**
- * Reads a schema document by its draft. What it says about an old schema may be too permissive, never too strict:
+ * Reads a schema document by its draft. What it derives from an old schema may be too permissive, never too strict:
  * malformed keywords and references that cannot be resolved are read as if they accepted everything.
  *
  * A schema is read as a list of conjuncts: schemas without `allOf` and `$ref`, which all have to accept a value.
@@ -197,7 +197,7 @@ export class SchemaDocument {
     return this.read(schema, "unevaluatedProperties");
   }
 
-  /** Returns what the conjuncts say about the value of a property. */
+  /** Returns the schemas that the conjuncts apply to the value of a property. */
   valueOf(conjuncts: readonly JsonObject[], name: string): unknown[] {
     return conjuncts.flatMap((schema) => {
       const properties = this.propertiesOf(schema);

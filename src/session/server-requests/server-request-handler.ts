@@ -35,7 +35,7 @@ export class HandlerError extends Error {
   }
 }
 
-/** Parses the params of a request. Throws a `HandlerError` that tells the server what is invalid. */
+/** Parses the params of a request. Throws a `HandlerError` whose message names what is invalid. */
 export function parseRequest<T>(schema: z.ZodType<T>, params: JsonObject): T {
   const parsed = schema.safeParse(params, ZOD_CONTEXT);
   if (parsed.success) return parsed.data;

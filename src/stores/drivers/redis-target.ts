@@ -176,7 +176,7 @@ class SingleTarget extends ConnectionTarget<RedisClient> implements RedisTarget 
     return [this];
   }
 
-  /** A node of a cluster accepts some of the keys and lists only those. No user lacks the permission for HELLO. */
+  /** A node of a cluster accepts some of the keys and lists only those. Every user has the permission for HELLO. */
   async #assertNotInCluster(client: RedisClient): Promise<void> {
     const reply = await client.call("hello").catch((error: unknown) => {
       // Servers and proxies without HELLO cannot be detected as cluster nodes.
@@ -208,8 +208,8 @@ class ClusterTarget extends ConnectionTarget<RedisClusterClient> implements Redi
   }
 
   /**
-   * ioredis forgets the nodes that it cannot reach, and learns of a new master when it is redirected there. Both are
-   * compared with the current slots, or keys would be missing from a list.
+   * ioredis drops the nodes that it cannot reach, and adds a new master only when it is redirected there. So its nodes
+   * are compared with the current slots; otherwise keys would be missing from a list.
    */
   async findMasters(): Promise<readonly RedisClient[]> {
     const cluster = await this.open();

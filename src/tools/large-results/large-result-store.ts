@@ -20,8 +20,8 @@ const LARGE_RESULT_DEFAULTS = {
 
 const LARGE_RESULT_FIELDS = {
   /**
-   * Keeps the results for all processes that use it, in place of the memory of this one. You close it. A result that it
-   * rejects is truncated, with a warning.
+   * Keeps the results for all processes that use it, instead of the memory of this process. You close it. A result that
+   * it rejects is truncated, with a warning.
    * @default the memory of the toolset
    */
   store: option.withMethods<KeyValueStore>(["get", "set"], "a store, such as fileStore() or redisStore()"),

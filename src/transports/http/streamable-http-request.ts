@@ -190,7 +190,10 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     this.#owner.reportInvalid(reason);
   }
 
-  /** An id with a prefix belongs to a session that others may share: the response may be theirs, and ours may follow. */
+  /**
+   * An id with a prefix belongs to a session that other clients may share: the response may be for another client, and
+   * the one for this client may follow.
+   */
   #onOtherResponse(reason: string): void {
     if (typeof this.#pending.id === "string") this.#onInvalid(reason);
     else this.#failInvalid(reason);

@@ -240,9 +240,9 @@ describe("a handle", () => {
     const log = findTool(await mcp.toolsFor(config), "docs__log");
     const handle = getHandle((await invokeTool(log, {}, config)).text);
     expect((await read(mcp, handle, config)).text).toBe("[Lines 1 to 1 of 12000]\n1 all is well");
-    const strangers = [callAs("bob", "1"), callAs("ann", "2"), callAs("ann"), callAs("", "1"), {}];
-    for (const [index, stranger] of strangers.entries()) {
-      const message = await invokeTool(findTool(mcp.tools, "read_result"), { handle }, stranger);
+    const otherConfigs = [callAs("bob", "1"), callAs("ann", "2"), callAs("ann"), callAs("", "1"), {}];
+    for (const [index, otherConfig] of otherConfigs.entries()) {
+      const message = await invokeTool(findTool(mcp.tools, "read_result"), { handle }, otherConfig);
       expect([index, message.status, message.text]).toEqual([index, "error", UNKNOWN]);
     }
     expect((await read(mcp, "0".repeat(32), config)).text).toBe(UNKNOWN);
