@@ -30,7 +30,8 @@ export const snapshotCommand: Command = async (context) => {
     const exit = toExit(findings);
     const listed = connected.filter(({ tools }) => tools !== undefined);
     const left = findLeftOut(findings, listed);
-    const unnamed = line.value("name") === undefined ? listed.filter(isFromCommandLine) : [];
+    const hasName = line.value("name") !== undefined;
+    const unnamed = hasName ? [] : listed.filter(({ server }) => server.scope === "command-line");
     const agent = { name: basename(terminal.cwd) || "agent", resources: listed.map(toResource) };
     const text = formatJson(agent);
     const hasTools = listed.length > 0;
@@ -76,10 +77,6 @@ function renderWritten(file: string | undefined, left: readonly string[], { colo
   const subject = file ?? "The agent definition";
   if (left.length === 0) return file === undefined ? [] : [`${renderStatus("ok", colors)} ${file}`];
   return [`${renderStatus("warning", colors)} ${subject} was written without ${left.join(", ")}.`];
-}
-
-function isFromCommandLine({ server }: ConnectedServer): boolean {
-  return server.scope === "command-line";
 }
 
 /** The option `servers` of the agent has to use the name of the resource, which was derived from the address. */

@@ -129,7 +129,7 @@ class SchemaEditor {
       if (!Array.isArray(subschemas)) continue;
       const edited = subschemas.map((branch) => this.editAt(branch, depth, indirections + 1));
       schema[key] = edited.map((branch) => withoutRequired(branch.schema, hidden));
-      branches.push(...edited.filter((branch) => !isNullType(branch.schema)));
+      branches.push(...edited.filter((branch) => toObject(branch.schema)["type"] !== "null"));
     }
     for (const key of CONDITIONAL) {
       if (schema[key] !== undefined) {
@@ -188,10 +188,6 @@ function withoutRequired(schema: unknown, name: string | undefined): unknown {
 /** Whether an object without declared properties still accepts others. */
 function allowsAdditional({ additionalProperties = false, patternProperties }: JsonObject): boolean {
   return additionalProperties !== false || patternProperties !== undefined;
-}
-
-function isNullType(schema: unknown): boolean {
-  return isPlainObject(schema) && schema["type"] === "null";
 }
 
 /**

@@ -61,16 +61,12 @@ function readSavedTools(state: unknown): readonly string[] {
 
 function findToolUses(state: unknown): ToolUse[] {
   const messages = toArray(Array.isArray(state) ? state : Reflect.get(Object(state), "messages"));
-  const lastHuman = messages.findLastIndex((message) => getMessageType(message) === "human");
+  const lastHuman = messages.findLastIndex((message) => Reflect.get(Object(message), "type") === "human");
   return messages.flatMap((message, index) =>
     toArray(Reflect.get(Object(message), "tool_calls"))
       .flatMap((call) => getUsedTools(toObject(call)))
       .map((name) => ({ name, isCurrent: index > lastHuman })),
   );
-}
-
-function getMessageType(message: unknown): unknown {
-  return Reflect.get(Object(message), "type");
 }
 
 /** The tools that a call uses: `load_tools` those that it names, another call its own tool. */

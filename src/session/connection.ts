@@ -12,7 +12,7 @@ import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import { SessionPool, type SessionSlot } from "./session-pool.js";
 import { type ServerNotification, type Session, SHARED_IDENTITY } from "./session.js";
-import type { LoadedSession, StoredSession } from "./stored-session.js";
+import type { StoredSession } from "./stored-session.js";
 import type { Redactor } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
 import { reservedHeaderNames } from "../transports/http/protocol-headers.js";
@@ -151,7 +151,8 @@ export class Connection {
       await this.pool.withSlot(SHARED_IDENTITY, undefined, async ({ currentSession }) => {
         const open = currentSession.ready;
         const handle = await currentSession.acquire(cancellation);
-        if (handle === open || handle.session.isResumed) await this.#ping(handle.session, cancellation);
+        const ping = { method: "ping", cancellation, ms: this.config.timeouts.connectMs };
+        if (handle === open || handle.session.isResumed) await this.#request(handle.session, ping);
       });
       return;
     }
@@ -177,10 +178,6 @@ export class Connection {
     await this.withFreshSession(slot, cancellation, async (session) => {
       if (listsTools) await this.#request(session, { method: "tools/list", cancellation, ms: requestMs });
     });
-  }
-
-  #ping(session: Session, cancellation: CancelScope): Promise<unknown> {
-    return this.#request(session, { method: "ping", cancellation, ms: this.config.timeouts.connectMs });
   }
 
   /** Sends a request within a time limit. */
@@ -210,7 +207,10 @@ export class Connection {
     const loaded = await storedSession?.load(previous);
     if (loaded === "modern") this.#options.era.isModern = true;
     const resumable = loaded === "modern" ? undefined : loaded;
-    const resumed = resumable === undefined ? this.#resumeOption : toResumedSession(resumable);
+    const resumed =
+      resumable === undefined
+        ? this.#resumeOption
+        : { id: resumable.id, protocolVersion: resumable.metadata.protocolVersion };
     const session = await this.#open(slot, {
       cancellation,
       resumed,
@@ -256,10 +256,6 @@ export class Connection {
     const { id, protocolVersion } = this.config.session;
     return id === undefined ? undefined : { id, protocolVersion };
   }
-}
-
-function toResumedSession({ id, metadata }: LoadedSession): ResumedSession {
-  return { id, protocolVersion: metadata.protocolVersion };
 }
 
 async function loadSessionStore(

@@ -13,7 +13,7 @@ import { LEGACY_VERSIONS } from "./protocol-eras.js";
 import { INSTRUCTIONS, SERVER_INFO, type ServerMetadata, type Session } from "./session.js";
 
 /** A session that another process or run opened and saved. */
-export interface LoadedSession {
+interface LoadedSession {
   readonly id: string;
   readonly metadata: ServerMetadata;
 }

@@ -223,7 +223,9 @@ function toFields({ description, mcp, runtime }: McpTool, instructions: string):
   const properties = Object.entries(toObject(runtime.schema.injector.modelSchema["properties"])).filter(
     ([parameter]) => !hidden.has(parameter),
   );
-  const parameterTexts = properties.map(([, schema]) => toObject(schema)["description"]).filter(isString);
+  const parameterTexts = properties
+    .map(([, schema]) => toObject(schema)["description"])
+    .filter((text) => typeof text === "string");
   return [
     { text: mcp.name, weight: WEIGHTS.name },
     { text: mcp.title ?? "", weight: WEIGHTS.title },
@@ -233,10 +235,6 @@ function toFields({ description, mcp, runtime }: McpTool, instructions: string):
     { text: mcp.server, weight: WEIGHTS.server },
     { text: instructions, weight: WEIGHTS.instructions },
   ].map(({ text, weight }) => ({ text: text.slice(0, MAX_INDEXED_CHARS), weight }));
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === "string";
 }
 
 /** The tools of the best servers that are not shown with a description, the best first. */

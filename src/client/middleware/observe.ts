@@ -18,7 +18,7 @@ export function observe({ server, clock, requestEvents }: ObserveDependencies): 
       outcome = await (requestEvents.hasStartListeners
         ? requestEvents.runObserved(request, next)
         : next(request));
-      if (isToolError(outcome)) request.kind = "tool-error";
+      if (isPlainObject(outcome) && outcome["isError"] === true) request.kind = "tool-error";
       return outcome;
     } catch (error) {
       outcome = toFailure(error, request, server);
@@ -29,10 +29,6 @@ export function observe({ server, clock, requestEvents }: ObserveDependencies): 
       requestEvents.onEnd(request, outcome);
     }
   };
-}
-
-function isToolError(result: unknown): boolean {
-  return isPlainObject(result) && result["isError"] === true;
 }
 
 /** The abort reason of the caller is kept; only the reason of `AbortSignal.timeout` becomes kind `timeout`. */

@@ -59,15 +59,12 @@ async function retryUntilDone(
     } catch (error) {
       const failedToOpenSession =
         useFreshSession && request.attempts === attemptsBefore && !isRetryable(error, request);
+      const isCircuitOpen = error instanceof McpRuntimeError && error.kind === "circuit-open";
       // Circuit open, or no fresh session available: the previous failure is more informative.
-      if (isCircuitOpen(error) || (failedToOpenSession && !cancellation.isCancelled)) throw failure;
+      if (isCircuitOpen || (failedToOpenSession && !cancellation.isCancelled)) throw failure;
       lastError = error;
     }
   }
-}
-
-function isCircuitOpen(error: unknown): boolean {
-  return error instanceof McpRuntimeError && error.kind === "circuit-open";
 }
 
 /** The cause may be the session: its connection, its worker, its route through a load balancer. */

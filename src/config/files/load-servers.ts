@@ -201,7 +201,8 @@ class ServerMerger {
     const skipped = { name, variables: [], ignored: [] };
     const firstFile = this.#files.get(name);
     if (firstFile !== undefined) {
-      if (source.scope === "user" && hasToolRules(entry)) this.#dropProjectServer(name, source.file);
+      const hasToolRules = isPlainObject(entry.value) && "tools" in entry.value;
+      if (source.scope === "user" && hasToolRules) this.#dropProjectServer(name, source.file);
       return { ...skipped, state: "shadowed", reason: `already defined in ${firstFile}` };
     }
     const reason = this.#getDisabledReason(name, source);
@@ -257,10 +258,6 @@ class ServerMerger {
     const rejectedBy = isMcpJson ? this.#rejections.get(name) : undefined;
     return rejectedBy === undefined ? undefined : `rejected in Claude Code (${rejectedBy})`;
   }
-}
-
-function hasToolRules({ value }: ConfigEntry): boolean {
-  return isPlainObject(value) && "tools" in value;
 }
 
 /** Names and keys of a file may contain characters that manipulate a terminal. */

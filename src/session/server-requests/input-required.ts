@@ -48,9 +48,10 @@ export async function answerInputRequests(result: JsonObject, options: InputOpti
     throw invalidInputError(options.server, "it requires input but has no input requests");
   if (inputRequests.length > MAX_ACTIVE)
     throw invalidInputError(options.server, "it has too many input requests");
-  const deferred = options.deferInput ? inputRequests.filter(([, request]) => isElicitation(request)) : [];
-  const pending =
-    deferred.length === 0 ? inputRequests : inputRequests.filter((entry) => !deferred.includes(entry));
+  const isDeferred = ([, request]: readonly [string, unknown]) =>
+    options.deferInput && toObject(request)["method"] === "elicitation/create";
+  const deferred = inputRequests.filter(isDeferred);
+  const pending = inputRequests.filter((entry) => !isDeferred(entry));
   const responses = await Promise.all(
     pending.map(async ([key, request]) => [key, await answerInputRequest(request, options)]),
   );
@@ -62,10 +63,6 @@ export async function answerInputRequests(result: JsonObject, options: InputOpti
   return {
     deferred: { resultType: INPUT_REQUIRED, inputRequests: Object.fromEntries(deferred), ...retryParams },
   };
-}
-
-function isElicitation(request: unknown): boolean {
-  return isPlainObject(request) && request["method"] === "elicitation/create";
 }
 
 async function answerInputRequest(

@@ -2,14 +2,13 @@ import { Document } from "@langchain/core/documents";
 import type { McpResourceContent } from "../../client/resource-client.js";
 import {
   decodeText,
-  type LangChainBlock,
   textBlock,
   toContent,
   toLangChainBlock,
   stringifyWithoutBinary,
 } from "./langchain-block.js";
 import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
-import type { McpPrompt, McpPromptMessage } from "../../client/prompt-client.js";
+import type { McpPrompt } from "../../client/prompt-client.js";
 
 /** The metadata of a LangChain document that was created from an MCP resource. */
 export interface ResourceMetadata extends Record<string, unknown> {
@@ -52,13 +51,9 @@ export function toDocuments(
 /** Converts an MCP prompt to LangChain messages. */
 export function toMessages({ messages }: McpPrompt): BaseMessage[] {
   return messages.map((message) => {
-    const content = toMessageContent(message);
+    const content = toContent(
+      message.content.map((block) => toLangChainBlock(block) ?? textBlock(stringifyWithoutBinary(block))),
+    );
     return message.role === "user" ? new HumanMessage({ content }) : new AIMessage({ content });
   });
-}
-
-function toMessageContent({ content }: McpPromptMessage): string | LangChainBlock[] {
-  return toContent(
-    content.map((block) => toLangChainBlock(block) ?? textBlock(stringifyWithoutBinary(block))),
-  );
 }

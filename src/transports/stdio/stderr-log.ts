@@ -67,15 +67,11 @@ export class StderrLog {
   #onLine(bytes: Buffer): void {
     const line = this.#options.decode(bytes).trimEnd();
     if (line === "") return;
-    this.#keep(line);
-    if (this.#isWithinRate()) this.#log(this.#sanitize(line));
-    else this.#dropped += 1;
-  }
-
-  #keep(line: string): void {
     if (DETAIL_LINE.test(line)) this.#lastDetails = appendLast(this.#lastDetails, line, MAX_LAST_LINES);
     else if (ERROR_LINE.test(line)) this.#errorLines = appendLast(this.#errorLines, line, MAX_ERROR_LINES);
     else this.#lastLines = appendLast(this.#lastLines, line, MAX_LAST_LINES);
+    if (this.#isWithinRate()) this.#log(this.#sanitize(line));
+    else this.#dropped += 1;
   }
 
   #isWithinRate(): boolean {

@@ -143,7 +143,8 @@ class StdioTransport implements Transport {
   async notify(message: JsonRpcMessage): Promise<void> {
     const text = this.#encode(message);
     if (this.#process === undefined || this.#isClosed) throw this.#createClosedError();
-    await this.#write(text);
+    const { input } = this.#process;
+    await new Promise<void>((resolve) => input.write(text, resolve));
   }
 
   #countListenRequest(response: Promise<unknown>): void {
@@ -172,10 +173,6 @@ class StdioTransport implements Transport {
   #createClosedError(): McpRuntimeError {
     const { server } = this.#options;
     return new McpRuntimeError("not-sent", `The process of server "${server}" is not running.`, { server });
-  }
-
-  #write(text: string): Promise<void> {
-    return new Promise((resolve) => this.#process?.input.write(text, resolve));
   }
 
   /** A request that was not written yet is removed from the queue instead of being cancelled on the server. */
