@@ -4,7 +4,7 @@ import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { optionKeys } from "../config/parse-options.js";
 import { findCallProblem, type RequestOptions } from "./call-options.js";
 import { IDEMPOTENT_CALL, type RequestDependencies } from "./request-runner.js";
-import type { ContentBlock } from "./tool-result.js";
+import { type ContentBlock, isContentBlock } from "./tool-result.js";
 
 /** Which prompt to get, with which arguments. */
 export interface PromptCall {
@@ -159,12 +159,8 @@ function toMessage(value: unknown, invalidPrompt: (reason: string) => McpRuntime
     throw invalidPrompt('the role of a message is neither "user" nor "assistant"');
   // The specification requires one block; a string or an array of blocks is accepted, too.
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : [content].flat();
-  if (!blocks.every(isBlock)) throw invalidPrompt("a message has no content");
+  if (!blocks.every(isContentBlock)) throw invalidPrompt("a message has no content");
   return { role, content: blocks };
-}
-
-function isBlock(value: unknown): value is ContentBlock {
-  return isPlainObject(value) && typeof value["type"] === "string";
 }
 
 const NO_COMPLETION: Completion = { values: [], hasMore: false };

@@ -159,9 +159,11 @@ async function runSchema<Output>(
 function parseContent(result: JsonObject, source: ResultSource): readonly ContentBlock[] {
   const content = result["content"] ?? [];
   if (!Array.isArray(content)) throw invalidResultError(source, "its content is not an array");
-  return content.filter(
-    (block): block is ContentBlock => isPlainObject(block) && typeof block["type"] === "string",
-  );
+  return content.filter(isContentBlock);
+}
+
+export function isContentBlock(value: unknown): value is ContentBlock {
+  return isPlainObject(value) && typeof value["type"] === "string";
 }
 
 function toSegment(segment: unknown): string {

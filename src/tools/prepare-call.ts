@@ -1,6 +1,7 @@
 import { isBaseMessage } from "@langchain/core/messages";
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
+import { isContentBlock } from "../client/tool-result.js";
 import { type ErrorLocation, option, optionsSchema, parseOptions } from "../config/parse-options.js";
 import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
 import { configError, type McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -284,7 +285,7 @@ const AFTER_RESULT_SCHEMA = optionsSchema<Partial<AfterToolCallResult>>(
   {
     content: option.opaque(
       "an array of blocks, each with a type",
-      (value) => Array.isArray(value) && value.every(isBlock),
+      (value) => Array.isArray(value) && value.every(isContentBlock),
     ),
     structuredContent: z.unknown(),
     isError: z.boolean(),
@@ -349,8 +350,4 @@ function replaceContent(value: unknown): Partial<AfterToolCallResult> | string {
   return isContent && content.length === blocks.length
     ? { content, structuredContent: undefined, meta: undefined }
     : "expected a string, or an array of text, image, audio and resource blocks as content";
-}
-
-function isBlock(block: unknown): block is JsonObject {
-  return isPlainObject(block) && typeof block["type"] === "string";
 }

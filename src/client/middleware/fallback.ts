@@ -5,7 +5,7 @@ import { printValue } from "../../errors/sanitize-text.js";
 import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined, toObject } from "../../json/json.js";
 import { getCreatedTask } from "../tasks/mcp-task.js";
 import { mayHaveRun } from "../policies/failure-policies.js";
-import { ToolResult } from "../tool-result.js";
+import { isContentBlock, ToolResult } from "../tool-result.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
 export interface FallbackDependencies {
@@ -131,6 +131,5 @@ function toContentResult(content: unknown): JsonObject | undefined {
   const blocks = (Array.isArray(content) ? content : [content]).map((block: unknown) =>
     typeof block === "string" ? { type: "text", text: block } : block,
   );
-  const isValid = blocks.every((block) => isPlainObject(block) && typeof block["type"] === "string");
-  return isValid ? { content: blocks } : undefined;
+  return blocks.every(isContentBlock) ? { content: blocks } : undefined;
 }
