@@ -9,7 +9,9 @@ export interface MatrixRow {
   readonly checks?: readonly string[];
   /** Commands that are run in the folder. */
   readonly commands?: readonly (readonly [command: string, ...args: string[]])[];
-  /** Test files of this repository that are run with the installed ioredis. */
+  /** The Node.js that runs the checks and the tests: a path in the folder. The current one by default. */
+  readonly node?: string;
+  /** Test files of this repository that are run with the installed Node.js and ioredis. */
   readonly tests?: readonly string[];
   /** A server that the checks use. */
   readonly server?: "redis" | "dynamo";
@@ -44,6 +46,29 @@ const ioredis = (name: string, version: string): MatrixRow => ({
   tests: ["stores", "redis-cluster", "redis-sentinel"].map((file) => `test/contracts/${file}.test.ts`),
   server: "redis",
 });
+
+const nodeJs = (version: number): MatrixRow => {
+  const name = `node-${process.platform}-${process.arch}`;
+  return {
+    name: `Node.js ${version}`,
+    packages: [
+      `${name}@${version}`,
+      "@langchain/core@1.2.13",
+      "langchain@1.5.14",
+      "@langchain/langgraph@1.4.18",
+    ],
+    overrides: { "@langchain/langgraph-sdk": "1.12.3" },
+    checks: ["client", "agent", "graph"],
+    node: `node_modules/${name}/bin/node`,
+    tests: [
+      "contracts/transports",
+      "integration/transports/tls-and-proxies",
+      "integration/transports/stdio",
+    ].map((file) => `test/${file}.test.ts`),
+    // There is not a package for every platform.
+    isOptional: true,
+  };
+};
 
 /** The oldest and the newest versions that are promised. Where two packages have to fit, both are pinned. */
 export const MATRIX: readonly MatrixRow[] = [
@@ -123,6 +148,9 @@ export const MATRIX: readonly MatrixRow[] = [
     packages: ["@langchain/core@^1.0.0", "langchain@1.0.1", "@langchain/langgraph@1.0.0"],
     checks: ["client", "graph", "outdated-langchain"],
   },
+  nodeJs(22),
+  nodeJs(24),
+  nodeJs(26),
   bundle(
     "esm",
     "--banner:js=import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",

@@ -112,22 +112,23 @@ async function startRedis(): Promise<StoreServer> {
   };
 }
 
-async function runTests(files: readonly string[], folderOfRow: string): Promise<void> {
+async function runTests(node: string, files: readonly string[], folderOfRow: string): Promise<void> {
   const env = { IOREDIS_FILE: join(folderOfRow, "node_modules/ioredis/built/index.js") };
-  const args = ["vitest", "run", "--config", "test/vitest.config.ts", ...files];
-  await run("npx", args, { cwd: root, timeoutMs: COMMAND_MS, env });
+  const args = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...files];
+  await run(node, args, { cwd: root, timeoutMs: COMMAND_MS, env });
 }
 
 async function checkRow(row: MatrixRow, tarball: string, cwd: string): Promise<Outcome> {
   const { name, checks = [], commands = [], tests = [] } = row;
+  const node = row.node === undefined ? "node" : join(cwd, row.node);
   try {
     await install(tarball, row, cwd);
     await using server = await startServer(row.server);
     for (const check of checks)
       for (const mode of ["import", "require"])
-        await run("node", ["checks/run.mjs", check, mode], { cwd, timeoutMs: CHECK_MS, env: server.env });
+        await run(node, ["checks/run.mjs", check, mode], { cwd, timeoutMs: CHECK_MS, env: server.env });
     for (const [command, ...args] of commands) await run(command, args, { cwd, timeoutMs: COMMAND_MS });
-    if (tests.length > 0) await runTests(tests, cwd);
+    if (tests.length > 0) await runTests(node, tests, cwd);
     return { name, state: "ok", detail: row.packages.join(" ") };
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
