@@ -104,7 +104,8 @@ describe("is redacted when the server echoes it:", () => {
       for (let round = 0; round < 45; round += 1) {
         current = `other-${round}-${SECRET}`;
         await client.callTool({ name: "get" });
-        collectGarbage();
+        // Leases that are no longer referenced end with a collection, and the next tokens evict their secrets.
+        if (round % 20 === 0) collectGarbage();
       }
       release();
       expect((await inFlight).isError).toBe(true);
