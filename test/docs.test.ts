@@ -7,6 +7,7 @@ import { MINIMUM_VERSIONS } from "../src/errors/load-optional-dependency.js";
 import { findMissingTables, findOutdatedDocs, readDocPages } from "./fixtures/doc-pages.js";
 import { getTypeErrors } from "./fixtures/get-type-errors.js";
 import { runPrograms } from "./fixtures/program-runner.js";
+import { transpile } from "./fixtures/transpile.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const pages = readDocPages();
@@ -40,8 +41,8 @@ const examples = findRunnableExamples();
 async function runExamples(): Promise<readonly string[]> {
   const folder = mkdtempSync(join(root, "test/.examples-"));
   const files = examples.map(({ language, code }, index) => {
-    const file = join(folder, `${index}.${language === "js" ? "mjs" : "ts"}`);
-    writeFileSync(file, code);
+    const file = join(folder, `${index}.mjs`);
+    writeFileSync(file, language === "js" ? code : transpile(code));
     return file;
   });
   const endsProcess = examples.map(({ code }) => /process\.(kill|exit|once)/.test(code));

@@ -3,10 +3,10 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFile
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ModuleKind, ScriptTarget, transpileModule } from "typescript-5.9";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runPrograms } from "./fixtures/program-runner.js";
 import { HAS_REDIS, RedisServer } from "./fixtures/redis-server.js";
+import { transpile } from "./fixtures/transpile.js";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -199,7 +199,8 @@ let compiled: string;
 beforeAll(() => {
   compiled = mkdtempSync(join(root, "test/.examples-"));
   for (const name of files) {
-    if (name.endsWith(".ts")) writeFileSync(toScriptPath(name), transpile(join(folder, name)));
+    if (name.endsWith(".ts"))
+      writeFileSync(toScriptPath(name), transpile(readFileSync(join(folder, name), "utf8")));
     else copyFileSync(join(folder, name), join(compiled, name));
   }
 });
@@ -208,11 +209,6 @@ afterAll(() => rmSync(compiled, { recursive: true, force: true }));
 
 function toScriptPath(name: string): string {
   return join(compiled, name.replace(/\.ts$/, ".mjs"));
-}
-
-function transpile(file: string): string {
-  const compilerOptions = { target: ScriptTarget.ES2022, module: ModuleKind.ESNext };
-  return transpileModule(readFileSync(file, "utf8"), { compilerOptions }).outputText;
 }
 
 describe("the examples", () => {

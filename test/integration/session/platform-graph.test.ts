@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
+import { transpile } from "../../fixtures/transpile.js";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const RUNS = 5;
@@ -24,7 +25,7 @@ const model = { bindTools: () => ({ invoke: answer }) };
 
 /** Loads the exported graph, as the platform does, and runs it for several threads at once. */
 const HOST = `
-const { graph } = await import("./graph.mts");
+const { graph } = await import("./graph.mjs");
 const inputs = Array.from({ length: ${RUNS} }, (_, n) => ({ messages: [{ role: "user", content: "run " + n }] }));
 const states = await Promise.all(inputs.map((input) => graph.invoke(input)));
 console.log(JSON.stringify(states.map(({ messages }) => messages.at(-1).text)));
@@ -42,9 +43,9 @@ function createGraphModule(url: string): string {
 it("the graph for LangGraph Platform has one session for many runs, and closes it on SIGTERM", async () => {
   await using server = await startMcpTestServer();
   const folder = mkdtempSync(join(root, "test/.graph-"));
-  writeFileSync(join(folder, "graph.mts"), createGraphModule(server.url));
-  writeFileSync(join(folder, "host.mts"), HOST);
-  const child = spawn(process.execPath, ["--import", "tsx", join(folder, "host.mts")], {
+  writeFileSync(join(folder, "graph.mjs"), transpile(createGraphModule(server.url)));
+  writeFileSync(join(folder, "host.mjs"), HOST);
+  const child = spawn(process.execPath, [join(folder, "host.mjs")], {
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
   });

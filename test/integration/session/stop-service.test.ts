@@ -8,6 +8,7 @@ import { expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { deferred, eventually, rejection, times } from "../../fixtures/clients.js";
+import { transpile } from "../../fixtures/transpile.js";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -21,9 +22,9 @@ class Service implements AsyncDisposable {
   private constructor(mcpUrl: string) {
     const page = readFileSync(join(root, "docs/production.md"), "utf8");
     const [, code = ""] = /```ts\n(\/\/ service\.mts\n[\s\S]*?)```/.exec(page) ?? [];
-    const file = join(this.#folder, "service.mts");
-    writeFileSync(file, code);
-    this.#child = spawn(process.execPath, ["--import", "tsx", file], {
+    const file = join(this.#folder, "service.mjs");
+    writeFileSync(file, transpile(code));
+    this.#child = spawn(process.execPath, [file], {
       cwd: root,
       env: { ...process.env, MCP_URL: mcpUrl, PORT: "0" },
       stdio: ["ignore", "pipe", "inherit"],
