@@ -218,6 +218,6 @@ describe("native tool search", () => {
       userInput,
     );
     expect(names()[0]).toEqual(["search_tools", "load_tools"]);
-    expect(logger.warnings.filter((text) => text.includes("no tool search of its own"))).toHaveLength(1);
+    expect(logger.warnings.filter((text) => text.includes("does not support native tool search"))).toHaveLength(1);
   });
 });
