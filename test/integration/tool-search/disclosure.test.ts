@@ -218,6 +218,8 @@ describe("native tool search", () => {
       userInput,
     );
     expect(names()[0]).toEqual(["search_tools", "load_tools"]);
-    expect(logger.warnings.filter((text) => text.includes("does not support native tool search"))).toHaveLength(1);
+    expect(
+      logger.warnings.filter((text) => text.includes("does not support native tool search")),
+    ).toHaveLength(1);
   });
 });
