@@ -6,14 +6,14 @@ import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The source files of the package's entry points. */
+/** The published types of the package's entry points. */
 function findEntryPoints(): string[] {
   const manifest = JSON.parse(readFileSync(`${root}/package.json`, "utf8")) as {
     readonly exports: Readonly<Record<string, { readonly default?: string } | string>>;
   };
   return Object.values(manifest.exports)
     .flatMap((entry) => (typeof entry === "string" ? [] : [entry.default ?? ""]))
-    .map((file) => `${root}${file.replace("./dist/", "src/").replace(/\.js$/, ".ts")}`)
+    .map((file) => `${root}${file.replace("./", "").replace(/\.js$/, ".d.ts")}`)
     .filter((file) => existsSync(file));
 }
 
@@ -70,6 +70,14 @@ function findUndocumented(program: ts.Program): string[] {
       check(symbol, `${name}.${symbol?.name}`);
     }
   };
+  /** Includes inherited members: those of a spread have no description in the published types. */
+  const checkProperties = (symbol: ts.Symbol, name: string) => {
+    for (const member of checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol))) {
+      const [declaration] = member.declarations ?? [];
+      const isOwn = declaration?.getSourceFile().fileName.includes("node_modules") === false;
+      if (isOwn && !member.name.startsWith("__@")) check(member, `${name}.${member.name}`);
+    }
+  };
   const checkType = (type: ts.TypeNode | undefined, name: string) => {
     if (type === undefined) return;
     if (ts.isTypeLiteralNode(type)) checkMembers(type.members, name);
@@ -85,8 +93,8 @@ function findUndocumented(program: ts.Program): string[] {
       const name = `${relative(root, file)}: ${exportedName}`;
       check(symbol, name);
       for (const declaration of declarations) {
-        if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration))
-          checkMembers(declaration.members, name);
+        if (ts.isClassDeclaration(declaration)) checkMembers(declaration.members, name);
+        if (ts.isInterfaceDeclaration(declaration)) checkProperties(symbol, name);
         if (ts.isTypeAliasDeclaration(declaration)) checkType(declaration.type, name);
       }
     }

@@ -33,17 +33,33 @@ export type CallerContext = Partial<
 
 /** Options of every request to a server. */
 export interface RequestOptions {
-  /** Aborts the request: it rejects with `signal.reason`, and the server is sent a cancellation. */
+  /**
+   * Aborts the request: it rejects with `signal.reason`, and the server is sent a cancellation.
+   *
+   * @default none
+   */
   readonly signal?: AbortSignal | undefined;
-  /** Overrides `timeouts.requestMs` for this request. */
+  /**
+   * Overrides `timeouts.requestMs` for this request.
+   *
+   * @default `timeouts.requestMs` of the server
+   */
   readonly timeoutMs?: number | undefined;
-  /** Required when the server definition has an `identity` function. */
+  /**
+   * Required when the server definition has an `identity` function.
+   *
+   * @default {}
+   */
   readonly context?: CallerContext | undefined;
 }
 
 /** Options of `listTools`. */
 export interface ListToolsOptions extends RequestOptions {
-  /** Called with the cache lifetime of the list in milliseconds, if the server sends one. */
+  /**
+   * Called with the cache lifetime of the list in milliseconds, if the server sends one.
+   *
+   * @default none
+   */
   readonly onTtl?: ((ttlMs: number) => void) | undefined;
 }
 
@@ -71,9 +87,17 @@ export const TASK_ACTIONS: readonly TaskAction[] = ["check", "wait", "cancel"];
 
 /** Options of one tool call. */
 export interface CallToolOptions<Output = unknown> extends RequestOptions {
-  /** Called for each progress notification. Progress also restarts `timeouts.requestMs`. */
+  /**
+   * Called for each progress notification. Progress also restarts `timeouts.requestMs`.
+   *
+   * @default none
+   */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Validates and types `structuredContent`. Any Standard Schema works (zod, valibot, arktype). */
+  /**
+   * Validates and types `structuredContent`. Any Standard Schema works (zod, valibot, arktype).
+   *
+   * @default `structuredContent` is not validated
+   */
   readonly output?: OutputSchema<Output> | undefined;
   /**
    * The call may safely run twice: it is retried even when it may already have run.
@@ -83,6 +107,8 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
   /**
    * Handles input requests of a server without sessions in the caller: they are returned as
    * `result.inputRequired`, and the call is repeated with the responses. Pass `{}` on the first call.
+   *
+   * @default the handlers of the server definition respond
    */
   readonly input?: CallInput | undefined;
   /**
@@ -94,13 +120,23 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
    * HTTP headers for this call only. Headers reserved by the protocol are ignored. Their values are redacted from
    * errors, logs and events, also when the server echoes them. Programs (stdio), WebSocket servers and Lambda functions
    * do not receive them, which causes a warning.
+   *
+   * @default {}
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent to the server as `_meta`. */
+  /**
+   * Sent to the server as `_meta`.
+   *
+   * @default none
+   */
   readonly meta?: JsonObject | undefined;
   /** Returns the arguments that may appear in events and traces. Called only when they are recorded. @default all arguments */
   readonly loggableArgs?: (() => JsonObject) | undefined;
-  /** Values in the arguments that are redacted everywhere, also when the server echoes them. */
+  /**
+   * Values in the arguments that are redacted everywhere, also when the server echoes them.
+   *
+   * @default []
+   */
   readonly secrets?: readonly string[] | undefined;
 }
 

@@ -19,7 +19,9 @@ import type { CallerContext } from "./call-options.js";
 import type { BreakerState } from "./policies/circuit-breaker.js";
 
 interface SessionEvent {
+  /** The name of the server. */
   readonly server: string;
+  /** The identity that owns the session; empty without an `identity` option. */
   readonly identity: string;
   /** The number of this session within its identity, starting at 1. */
   readonly generation: number;
@@ -90,8 +92,11 @@ interface RequestEvent {
   readonly token: object;
   /** The id from the caller if it passed one, so not necessarily unique. */
   readonly requestId: string;
+  /** The name of the server. */
   readonly server: string;
+  /** The MCP method: `tools/call`, `tools/list` … */
   readonly method: string;
+  /** The called tool, by its name on the server; `undefined` for other requests. */
   readonly tool: string | undefined;
   /** The requested prompt. */
   readonly prompt: string | undefined;

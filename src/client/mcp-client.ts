@@ -276,6 +276,8 @@ export class McpClient implements AsyncDisposable {
   /**
    * Subscribes to an event. Returns a function that unsubscribes.
    *
+   * @throws {McpRuntimeError} kind `invalid-config` for an unknown event or a listener that is not a function.
+   *
    * @example
    * ```ts
    * const unsubscribe = client.on("requestEnded", ({ tool, latencyMs }) => console.log(tool, latencyMs));
@@ -293,7 +295,7 @@ export class McpClient implements AsyncDisposable {
 
   /**
    * Connects and initializes a session, unless one is open.
-   * @throws {McpRuntimeError}
+   * @throws {McpRuntimeError} why the server could not be connected, such as kind `not-sent`, `timeout` or `unauthorized`.
    */
   async ensureSession(options: RequestOptions = {}): Promise<void> {
     await this.#runner.openSession(options);
@@ -398,12 +400,20 @@ export class McpClient implements AsyncDisposable {
     return listed;
   }
 
-  /** Lists all resources of the server, sorted by URI; empty if it does not support resources. */
+  /**
+   * Lists all resources of the server, sorted by URI; empty if it does not support resources.
+   *
+   * @throws {McpRuntimeError} kind `too-large` above `limits.resources`, `invalid-response` for an incomplete list.
+   */
   async listResources(options: RequestOptions = {}): Promise<McpResourceInfo[]> {
     return this.#features.lists.listOrEmpty(LIST_KINDS.resources, options);
   }
 
-  /** Lists all resource templates of the server; empty if it does not support resources. */
+  /**
+   * Lists all resource templates of the server; empty if it does not support resources.
+   *
+   * @throws {McpRuntimeError} kind `too-large` above `limits.resources`, `invalid-response` for an incomplete list.
+   */
   async listResourceTemplates(options: RequestOptions = {}): Promise<McpResourceTemplateInfo[]> {
     return this.#features.lists.listOrEmpty(LIST_KINDS.resourceTemplates, options);
   }
@@ -416,7 +426,11 @@ export class McpClient implements AsyncDisposable {
     return this.#features.resources.read(uri, options);
   }
 
-  /** Subscribes to updates of a resource, across sessions. They are emitted as `resourceUpdated`. */
+  /**
+   * Subscribes to updates of a resource, across sessions. They are emitted as `resourceUpdated`.
+   *
+   * @throws {McpRuntimeError} kind `invalid-config` for an empty URI, or why the server did not accept the subscription.
+   */
   async subscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
     await this.#features.resources.subscribe(uri, options);
   }
@@ -426,7 +440,11 @@ export class McpClient implements AsyncDisposable {
     await this.#features.resources.unsubscribe(uri, options);
   }
 
-  /** Lists all prompts of the server, sorted by name; empty if it does not support prompts. */
+  /**
+   * Lists all prompts of the server, sorted by name; empty if it does not support prompts.
+   *
+   * @throws {McpRuntimeError} kind `too-large` above `limits.prompts`, `invalid-response` for an incomplete list.
+   */
   async listPrompts(options: RequestOptions = {}): Promise<McpPromptInfo[]> {
     return this.#features.lists.listOrEmpty(LIST_KINDS.prompts, options);
   }
@@ -442,6 +460,8 @@ export class McpClient implements AsyncDisposable {
   /**
    * Lists the skills of the server (SEP-2640), sorted by URI; empty if it does not support skills. A server may serve more
    * skills than it lists. No file is read.
+   *
+   * @throws {McpRuntimeError} kind `too-large` above `limits.skills`, `invalid-response` for an incomplete list.
    */
   async listSkills(options: RequestOptions = {}): Promise<McpSkillInfo[]> {
     return this.#features.lists.listOrEmpty(LIST_KINDS.skills, options);
@@ -471,12 +491,20 @@ export class McpClient implements AsyncDisposable {
     return this.#features.skills.read(skill, options);
   }
 
-  /** Returns completions for an argument of a prompt or a variable of a resource template. */
+  /**
+   * Returns completions for an argument of a prompt or a variable of a resource template.
+   *
+   * @throws {McpRuntimeError} kind `invalid-config` for invalid arguments, `invalid-response` for an invalid result.
+   */
   async complete(call: CompletionCall, options: RequestOptions = {}): Promise<Completion> {
     return this.#features.prompts.complete(call, options);
   }
 
-  /** Checks that the server responds. @throws {McpRuntimeError} */
+  /**
+   * Checks that the server responds.
+   *
+   * @throws {McpRuntimeError} why the server did not respond, such as kind `not-sent`, `timeout` or `unauthorized`.
+   */
   async ping(options: RequestOptions = {}): Promise<void> {
     await this.#runner.runOperation(options, (send) => send("ping", {}, { isIdempotent: true }));
   }
@@ -506,6 +534,8 @@ export class McpClient implements AsyncDisposable {
   /**
    * Cancels running calls (after `drainMs`), then closes sessions and connections. Closing again does nothing; the
    * next request reopens the client.
+   *
+   * @throws {McpRuntimeError} kind `invalid-config` for an unknown or invalid option.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     this.#monitoring.probe.stop();

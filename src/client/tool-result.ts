@@ -28,7 +28,16 @@ type ValidationResult<Output> =
       }[];
     };
 
-/** The result of a tool call. With `isError`, the tool reported an error, but the call itself succeeded. */
+/**
+ * The result of a tool call. With `isError`, the tool reported an error, but the call itself succeeded.
+ *
+ * @example
+ * ```ts
+ * const result = await client.callTool({ name: "forecast", args: { city: "Oslo" } });
+ * if (result.isError) console.error(result.text());
+ * else console.log(result.structuredContent ?? result.text());
+ * ```
+ */
 export class ToolResult<Structured = unknown> {
   /** The content blocks. */
   readonly content: readonly ContentBlock[];

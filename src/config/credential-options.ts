@@ -83,7 +83,11 @@ export interface CredentialOptions {
    * @default {}
    */
   readonly headers?: HeadersOption;
-  /** How requests are authorized: OAuth, a grant or a bearer token. */
+  /**
+   * How requests are authorized: OAuth, a grant or a bearer token.
+   *
+   * @default none
+   */
   readonly auth?: AuthOption;
   /**
    * Bind tokens to a key of this client, so that stolen tokens are useless (DPoP, RFC 9449): always (`true`)
@@ -95,6 +99,8 @@ export interface CredentialOptions {
   /**
    * Identifies the caller: calls with the same identity share a session, others are isolated. Required when
    * `headers`, `auth` or its `idToken` is a function.
+   *
+   * @default all callers share one session
    */
   readonly identity?: IdentityOption;
 }

@@ -64,13 +64,21 @@ export interface TlsOptions {
   /**
    * The client certificate, including intermediate certificates, for servers that require mutual TLS.
    * Presented only to the origin of the server and to `certOrigins`.
+   *
+   * @default none
    */
   readonly cert?: Pem | undefined;
-  /** The private key of `cert`, without a passphrase. */
+  /**
+   * The private key of `cert`, without a passphrase.
+   *
+   * @default none
+   */
   readonly key?: Pem | undefined;
   /**
    * Further origins that `cert` is presented to, such as an authorization server:
    * `https://login.example.com`.
+   *
+   * @default []
    */
   readonly certOrigins?: readonly string[] | undefined;
 }
@@ -120,16 +128,24 @@ export type FetchLike = (url: string, request: FetchInitLike) => Promise<Respons
 
 /** How connections to a server are made. */
 export interface HttpOptions {
-  /** Certificates. Cannot be combined with `dispatcher` or `fetch`. */
+  /**
+   * Certificates. Cannot be combined with `dispatcher` or `fetch`.
+   *
+   * @default the certificate authorities that Node trusts, and no client certificate
+   */
   readonly tls?: TlsOptions | undefined;
   /**
    * An undici dispatcher that sends every request, including those to an authorization server. It decides
    * about TLS and proxies, and is never closed by this library. Cannot be combined with `fetch`.
+   *
+   * @default a connection pool of this package
    */
   readonly dispatcher?: DispatcherLike | undefined;
   /**
    * A function that sends every request, including those to an authorization server. Slower than a
    * dispatcher.
+   *
+   * @default a connection pool of this package
    */
   readonly fetch?: FetchLike | undefined;
 }

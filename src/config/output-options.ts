@@ -50,7 +50,7 @@ export const OUTPUT_FIELDS = {
 };
 
 /** What the model sees of results and failures. */
-interface OutputOptions extends OptionsOf<typeof OUTPUT_FIELDS> {}
+export interface OutputOptions extends OptionsOf<typeof OUTPUT_FIELDS> {}
 
 /** The output options of a server definition. */
 export interface ServerOutput extends OutputOptions {

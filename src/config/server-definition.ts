@@ -7,7 +7,7 @@ import type { CallContext } from "./call-context.js";
 import type { CredentialOptions, IdentityOption } from "./credential-options.js";
 import { type HttpOptions, isPlaceholder, MADE_FROM_MISSING, urlSchema } from "./http-options.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
-import { OUTPUT_FIELDS } from "./output-options.js";
+import { OUTPUT_FIELDS, type OutputOptions } from "./output-options.js";
 import {
   hasMethods,
   isFunction,
@@ -87,16 +87,26 @@ export interface TimeoutOptions extends OptionsOf<typeof TIMEOUT_FIELDS> {}
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 const SESSION_FIELDS = {
-  /** Resumes this session instead of opening one. It is never replaced by another session. */
+  /**
+   * Resumes this session instead of opening one. It is never replaced by another session.
+   *
+   * @default a new session is opened
+   */
   id: z
     .string()
     .regex(VISIBLE_ASCII, { error: "session ids must be visible ASCII" })
     .refine((id) => !isPlaceholder(id), { error: MADE_FROM_MISSING }),
-  /** The protocol version that the resumed session was opened with. */
+  /**
+   * The protocol version that the resumed session was opened with.
+   *
+   * @default unknown
+   */
   protocolVersion: z.string().regex(VISIBLE_ASCII, { error: "versions must be visible ASCII" }),
   /**
    * Stores sessions for other processes and later runs, which use them without a handshake. Only for
    * Streamable HTTP; cannot be combined with `id`.
+   *
+   * @default sessions are not stored
    */
   store: option.withMethods<SessionStore>(
     ["get", "set", "delete"],
@@ -405,17 +415,41 @@ function isModeHandlers(value: unknown): boolean {
 
 /** The schemas of `CommonServerOptions`. */
 export const COMMON_FIELDS = {
-  /** Timeouts of connecting, of one attempt and of a whole call. */
+  /**
+   * Timeouts of connecting, of one attempt and of a whole call.
+   *
+   * @default the defaults of `TimeoutOptions`
+   */
   timeouts: optionsSchema<TimeoutOptions>(TIMEOUT_FIELDS),
-  /** How sessions are opened, recovered, shared and closed. */
+  /**
+   * How sessions are opened, recovered, shared and closed.
+   *
+   * @default the defaults of `SessionOptions`
+   */
   session: optionsSchema<SessionOptions>(SESSION_FIELDS),
-  /** Limits on sizes, counts and concurrency. */
+  /**
+   * Limits on sizes, counts and concurrency.
+   *
+   * @default the defaults of `LimitOptions`
+   */
   limits: optionsSchema<LimitOptions>(LIMIT_FIELDS),
-  /** How requests are retried; `false` disables retries. */
+  /**
+   * How requests are retried; `false` disables retries.
+   *
+   * @default the defaults of `RetryOptions`
+   */
   retry: z.literal(false).or(optionsSchema<RetryOptions>(RETRY_FIELDS)),
-  /** When the circuit to a failing server opens; `false` disables the circuit breaker. */
+  /**
+   * When the circuit to a failing server opens; `false` disables the circuit breaker.
+   *
+   * @default the defaults of `CircuitBreakerOptions`
+   */
   circuitBreaker: z.literal(false).or(optionsSchema<CircuitBreakerOptions>(CIRCUIT_BREAKER_FIELDS)),
-  /** Rules for the tools of this server, by their names on the server. */
+  /**
+   * Rules for the tools of this server, by their names on the server.
+   *
+   * @default all tools, without rules
+   */
   tools: TOOL_RULES_SCHEMA,
   /**
    * Trust the annotations of the server's tools (`readOnlyHint`, `idempotentHint`) when deciding about
@@ -427,6 +461,8 @@ export const COMMON_FIELDS = {
   ...OUTPUT_FIELDS,
   /**
    * How long the descriptions of this server's tools may be. What is not set here follows the option of the factory.
+   *
+   * @default the `descriptions` of the factory
    */
   descriptions: DESCRIPTIONS_SCHEMA,
   /**
@@ -455,11 +491,23 @@ export const COMMON_FIELDS = {
    * @default "auto"
    */
   protocol: option.oneOf("auto", "legacy", "2026-07-28"),
-  /** The folders and files that the server may work in. */
+  /**
+   * The folders and files that the server may work in.
+   *
+   * @default roots are not offered
+   */
   roots: ROOTS_SCHEMA,
-  /** Handles requests of the server to sample from a model. Without it, sampling is not offered. */
+  /**
+   * Handles requests of the server to sample from a model. Without it, sampling is not offered.
+   *
+   * @default none
+   */
   onSamplingRequest: option.function<SamplingHandler>(),
-  /** Handles requests of the server for user input. Without it, elicitation is not offered. */
+  /**
+   * Handles requests of the server for user input. Without it, elicitation is not offered.
+   *
+   * @default none
+   */
   onElicitationRequest: option.opaque<ElicitationOption>(
     "a function, or { form, url } with at least one of them",
     (value) => isFunction(value) || isModeHandlers(value),
@@ -468,11 +516,15 @@ export const COMMON_FIELDS = {
    * The protocol extensions that your application supports, with their settings. They are declared to the server, which
    * may then offer more: `{ "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } }` for a host of
    * MCP Apps.
+   *
+   * @default {}
    */
   extensions: EXTENSIONS_SCHEMA,
   /**
    * Provides the result of a tool call that failed after all retries: a function of the failure and the
    * call, an `McpClient` of another server or transport, or `lastGoodResult({ maxAgeMs })`.
+   *
+   * @default the failure is thrown
    */
   fallback: option.opaque<FallbackOption>(
     "a function, an McpClient, or lastGoodResult({ maxAgeMs })",
@@ -482,12 +534,16 @@ export const COMMON_FIELDS = {
   /**
    * Changes the kind of a failure; `undefined` keeps it. For platforms with error codes of their own:
    * `(error) => (error.code === -32600 ? "session-lost" : undefined)`.
+   *
+   * @default none
    */
   classify: option.function<(failure: McpRuntimeError) => FailureKind | undefined>(),
   /**
    * Additional strings to redact from errors, logs and events. Redacted in any case: header values,
    * tokens, the user, password and query of a URL, and the values of variables and command line options
    * with names such as `API_KEY`.
+   *
+   * @default []
    */
   secrets: z.array(z.string()).readonly(),
   /**
@@ -503,7 +559,7 @@ export const COMMON_FIELDS = {
 };
 
 /** Options of every server, whatever its transport. */
-export interface CommonServerOptions extends OptionsOf<typeof COMMON_FIELDS> {}
+export interface CommonServerOptions extends OutputOptions, OptionsOf<typeof COMMON_FIELDS> {}
 
 /** The keys that identify a transport. A definition has the keys of exactly one transport. */
 interface TransportKeys {

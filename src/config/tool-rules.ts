@@ -51,7 +51,11 @@ export interface ToolRule {
    * @default the timeouts of the server
    */
   readonly timeoutMs?: number;
-  /** Arguments that are injected into every call and hidden from the model. */
+  /**
+   * Arguments that are injected into every call and hidden from the model.
+   *
+   * @default {}
+   */
   readonly args?: Readonly<Record<string, InjectedArgument>>;
   /**
    * The description that the model sees.

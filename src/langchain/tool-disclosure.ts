@@ -39,14 +39,22 @@ export interface DisclosureOptions {
    * @default 10_000
    */
   readonly maxTokens?: number | undefined;
-  /** With `auto`: the same as a share of the model's context, from 0 to 1, where the model declares its size. */
+  /**
+   * With `auto`: the same as a share of the model's context, from 0 to 1, where the model declares its size.
+   *
+   * @default `maxTokens` alone decides
+   */
   readonly shareOfContext?: number | undefined;
   /**
    * Tools that the model always sees, by name; `*` matches any characters.
    * @default []
    */
   readonly always?: readonly string[] | undefined;
-  /** How tools are ranked, and how much a search returns. */
+  /**
+   * How tools are ranked, and how much a search returns.
+   *
+   * @default the defaults of `ToolSearchOptions`
+   */
   readonly search?: ToolSearchOptions | undefined;
   /**
    * How many loaded tools the model sees. Beyond that, the least recently used ones are left out from the next human

@@ -92,6 +92,8 @@ export const LIFECYCLE_FIELDS = {
   /**
    * When a lost connection is restored, and a remote server tried again that could not be connected. With `false`, the
    * next call does that.
+   *
+   * @default the defaults of `ReconnectionOptions`
    */
   reconnection: optionsSchema<ReconnectionOptions>(RECONNECTION_FIELDS).or(option.oneOf(false)),
   /**
@@ -127,7 +129,11 @@ export const START_FIELDS = {
    * @default a failure throws, unless the server is `optional` or `waitForUncached` is `false`
    */
   onServerError,
-  /** Cancels the start and closes everything that was opened. */
+  /**
+   * Cancels the start and closes everything that was opened.
+   *
+   * @default none
+   */
   signal: option.any<AbortSignal>(),
 };
 
@@ -214,7 +220,11 @@ const CACHE_FIELDS = {
 export interface CacheOptions extends OptionsOf<typeof CACHE_FIELDS> {}
 
 export const CATALOG_FIELDS = {
-  /** How tool lists are cached. */
+  /**
+   * How tool lists are cached.
+   *
+   * @default the defaults of `CacheOptions`
+   */
   cache: optionsSchema<CacheOptions>(CACHE_FIELDS),
   /**
    * Compares each tool's description, schema and annotations with those first seen. On a change, `warn` logs a

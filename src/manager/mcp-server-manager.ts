@@ -17,7 +17,11 @@ const IDLE = { state: "idle", error: undefined } as const;
 
 /** Options of operations that wait. */
 export interface WaitOptions {
-  /** Cancels the operation. */
+  /**
+   * Cancels the operation.
+   *
+   * @default none
+   */
   readonly signal?: AbortSignal | undefined;
 }
 

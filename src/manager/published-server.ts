@@ -118,6 +118,11 @@ export async function publishServer(store: KeyValueStore, server: PublishedServe
  * Succeeds if there is no such server.
  *
  * @throws McpRuntimeError kind `invalid-config` for an invalid name; `unavailable`, `timeout` or `closed` of the store
+ *
+ * @example
+ * ```ts
+ * await withdrawServer(store, "weather");
+ * ```
  */
 export async function withdrawServer(store: KeyValueStore, name: string): Promise<void> {
   await limitStore(store, systemClock).delete(toPublishedKey(name));

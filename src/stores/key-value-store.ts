@@ -4,7 +4,11 @@ import { describeValue } from "../json/describe-value.js";
 
 /** Options of every store operation. */
 export interface StoreCallOptions {
-  /** Cancels the operation; the promise rejects with the reason of the signal. */
+  /**
+   * Cancels the operation; the promise rejects with the reason of the signal.
+   *
+   * @default none
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -55,9 +59,17 @@ export interface KeyValueStore extends AsyncDisposable {
    * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `too-large`, `invalid-config` (not JSON, invalid key)
    */
   set(key: string, value: unknown, options?: StoreSetOptions): Promise<void>;
-  /** Deletes an entry. Succeeds if there is none. */
+  /**
+   * Deletes an entry. Succeeds if there is none.
+   *
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `invalid-config` (invalid key)
+   */
   delete(key: string, options?: StoreCallOptions): Promise<void>;
-  /** Returns the keys that start with `prefix`, sorted. An entry may be deleted before it is read. */
+  /**
+   * Returns the keys that start with `prefix`, sorted. An entry may be deleted before it is read.
+   *
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `invalid-config` (invalid prefix)
+   */
   list(prefix: string, options?: StoreCallOptions): Promise<string[]>;
   /**
    * Calls the listener with each key that another client of the same backend sets or deletes, if the

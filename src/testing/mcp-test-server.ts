@@ -33,20 +33,40 @@ export interface McpTestServerOptions {
    * @default one tool `echo` that returns its `text` argument
    */
   readonly tools?: readonly TestTool[];
-  /** Invalid tool definitions that are listed unchanged. */
+  /**
+   * Invalid tool definitions that are listed unchanged.
+   *
+   * @default []
+   */
   readonly malformedTools?: readonly unknown[];
-  /** If omitted, the server does not declare the resources capability. */
+  /**
+   * If omitted, the server does not declare the resources capability.
+   *
+   * @default undefined
+   */
   readonly resources?: readonly TestResource[];
-  /** Listed together with `resources`. */
+  /**
+   * Listed together with `resources`.
+   *
+   * @default undefined
+   */
   readonly resourceTemplates?: readonly TestResourceTemplate[];
-  /** If omitted, the server does not declare the prompts capability. */
+  /**
+   * If omitted, the server does not declare the prompts capability.
+   *
+   * @default undefined
+   */
   readonly prompts?: readonly TestPrompt[];
   /**
    * How all lists are paginated.
    * @default { type: "none" }
    */
   readonly pagination?: Pagination;
-  /** Sent in the result of `initialize`. */
+  /**
+   * Sent in the result of `initialize`.
+   *
+   * @default none
+   */
   readonly instructions?: string;
   /**
    * The format of responses: one JSON document or an SSE stream.
@@ -71,6 +91,8 @@ export interface McpTestServerOptions {
   /**
    * Called for every request after it is recorded and faults are applied. Return `true` if the function has
    * responded, `false` to let the server respond.
+   *
+   * @default none
    */
   readonly intercept?: (intercepted: InterceptedRequest) => Promise<boolean>;
 }
@@ -299,7 +321,18 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 }
 
-/** Creates an `McpTestServer` and starts it on a loopback port: a free one, or that of the options. */
+/**
+ * Creates an `McpTestServer` and starts it on a loopback port: a free one, or that of the options.
+ *
+ * @throws McpRuntimeError kind `invalid-config` for invalid options; `EADDRINUSE` if the port is in use.
+ *
+ * @example
+ * ```ts
+ * await using server = await startMcpTestServer();
+ * await using client = new McpClient({ name: "test", url: server.url });
+ * const result = await client.callTool({ name: "echo", args: { text: "hello" } });
+ * ```
+ */
 export async function startMcpTestServer(options: McpTestServerOptions = {}): Promise<McpTestServer> {
   const server = new McpTestServer(options);
   await server.start();

@@ -37,13 +37,21 @@ export interface ToolSearchOptions {
   /**
    * Ranks by meaning as well as by words: any LangChain embeddings. The ranks are combined (reciprocal rank fusion). If the
    * embeddings fail, the search goes on with words alone.
+   *
+   * @default tools are ranked by words only
    */
   readonly embeddings?: EmbeddingsLike | undefined;
-  /** Keeps the vectors of tools for other processes; without a store they are kept in memory. */
+  /**
+   * Keeps the vectors of tools for other processes; without a store they are kept in memory.
+   *
+   * @default vectors are kept in memory
+   */
   readonly store?: KeyValueStore | undefined;
   /**
    * Puts the best tools in another order: returns their names, the best first. Names that are missing follow in the order
    * they had.
+   *
+   * @default the order is kept
    */
   readonly rerank?:
     | ((query: string, tools: readonly RerankCandidate[]) => readonly string[] | Promise<readonly string[]>)

@@ -3,7 +3,7 @@ import type { ToolResult } from "../client/tool-result.js";
 import { CONTENT_DEFAULTS, type ContentOptions } from "./content/tool-content.js";
 import type { CallContext } from "../config/call-context.js";
 import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA } from "../config/tool-rules.js";
-import { OUTPUT_FIELDS, type ServerOutput } from "../config/output-options.js";
+import { OUTPUT_FIELDS, type OutputOptions, type ServerOutput } from "../config/output-options.js";
 import { isFunction, option, type OptionsOf, optionsSchema } from "../config/parse-options.js";
 import { type LimitedStore, limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -68,7 +68,11 @@ export const TOOL_OPTION_FIELDS = {
    * @default "portable"
    */
   schema: option.oneOf("portable", "as-is"),
-  /** How long the descriptions of tools may be. The `descriptions` of a server definition take precedence. */
+  /**
+   * How long the descriptions of tools may be. The `descriptions` of a server definition take precedence.
+   *
+   * @default the defaults of `DescriptionOptions`
+   */
   descriptions: DESCRIPTIONS_SCHEMA,
   ...OUTPUT_FIELDS,
   /**
@@ -95,7 +99,11 @@ export const TOOL_OPTION_FIELDS = {
    * @default "warn"
    */
   outputValidation: option.oneOf("warn", "error", "off"),
-  /** Limits on what the model sees. */
+  /**
+   * Limits on what the model sees.
+   *
+   * @default the defaults of `ToolLimitOptions`
+   */
   limits: optionsSchema<ToolLimitOptions>(TOOL_LIMIT_FIELDS, {
     hint: "The limits of a server belong in its definition",
   }),
@@ -112,6 +120,8 @@ export const TOOL_OPTION_FIELDS = {
    * throws, and with kind `invalid-config` when it returns anything else, such as an unknown key. Runs again when a graph
    * resumes after an interrupt, such as an approval or an input request.
    *
+   * @default none
+   *
    * @example
    * ```ts
    * beforeToolCall: ({ tool, args }) => (tool === "delete" && args.all ? { deny: "not everything" } : undefined)
@@ -123,6 +133,8 @@ export const TOOL_OPTION_FIELDS = {
    * Runs after each call. The fields it returns replace those of the result. `{ result }` replaces the whole result, as
    * in LangChain's adapter: with a string, a ToolMessage or `[content, []]`. When it throws or returns anything else,
    * such as an unknown key, the result is withheld, and the error states that the tool ran.
+   *
+   * @default none
    */
   afterToolCall:
     option.function<
@@ -130,9 +142,17 @@ export const TOOL_OPTION_FIELDS = {
         call: BeforeToolCallInput & { readonly result: AfterToolCallResult },
       ) => Awaitable<Partial<AfterToolCallResult> | AdapterToolCallResult | undefined | void>
     >(),
-  /** Extracts plain JSON from a result into `artifact.customData`, which the model does not see. Synchronous. */
+  /**
+   * Extracts plain JSON from a result into `artifact.customData`, which the model does not see. Synchronous.
+   *
+   * @default none
+   */
   customData: option.function<(result: AfterToolCallResult) => unknown>(),
-  /** Sent to the server as `_meta`. */
+  /**
+   * Sent to the server as `_meta`.
+   *
+   * @default none
+   */
   meta: option.opaque<JsonObject | ((context: CallContext) => Awaitable<JsonObject | undefined>)>(
     "an object or a function",
     (value) => isFunction(value) || isPlainObject(value),
@@ -141,6 +161,8 @@ export const TOOL_OPTION_FIELDS = {
    * Decides whether a call that needs approval (`requireApproval` in its rule) may run, where an interrupt of
    * `mcpMiddleware` or `McpToolNode` has not decided it. Only `true` approves. Without it, the call is denied
    * unless the graph can be interrupted.
+   *
+   * @default none
    */
   onApproval: option.function<(call: BeforeToolCallInput) => boolean | Promise<boolean>>(),
   /**
@@ -154,12 +176,16 @@ export const TOOL_OPTION_FIELDS = {
     ["lease"],
     "a store with leases, such as redisStore() or dynamoStore()",
   ),
-  /** Receives the progress notifications of a call, at most ten per second. */
+  /**
+   * Receives the progress notifications of a call, at most ten per second.
+   *
+   * @default none
+   */
   onProgress: option.function<(progress: ToolProgress) => void>(),
 };
 
 /** How tools behave. All options are optional; `TOOL_DEFAULTS` has the defaults. */
-export interface ToolOptions extends OptionsOf<typeof TOOL_OPTION_FIELDS> {}
+export interface ToolOptions extends OutputOptions, OptionsOf<typeof TOOL_OPTION_FIELDS> {}
 
 /** The defaults of `ToolOptions`, and of the factory options `resourceTools` and `skillTools`. */
 export const TOOL_DEFAULTS = {

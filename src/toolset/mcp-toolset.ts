@@ -87,6 +87,8 @@ export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
   /**
    * Limits one attempt of a request, in place of the `timeoutMs` of the tool's rule and of `timeouts.requestMs`.
    * `config.timeout`, as in every LangChain run, limits the whole call.
+   *
+   * @default the timeouts of the tool's rule and of the server
    */
   readonly timeoutMs?: number | undefined;
   /** Identifies the caller. Required for servers with an `identity` per user. @default {} */

@@ -34,11 +34,17 @@ import { RuleSet } from "../tools/resolve-tool-rules.js";
 
 const FACTORY_FIELDS = {
   ...TOOL_OPTION_FIELDS,
-  /** How tools are named. */
+  /**
+   * How tools are named.
+   *
+   * @default the defaults of `NamingOptions`
+   */
   naming: NAMING_SCHEMA,
   /**
    * Rules for the tools of all servers. Rules of a server take precedence, except for guards, of which the strictest
    * counts: a tool that either excludes is excluded, and a call needs approval if either requires it.
+   *
+   * @default all tools, without rules
    */
   tools: option.any<ToolRules>(),
   /**

@@ -23,7 +23,11 @@ import {
 
 /** Options of `waitForTask`. */
 export interface WaitForTaskOptions extends RequestOptions {
-  /** Called with each new status message of the task. */
+  /**
+   * Called with each new status message of the task.
+   *
+   * @default none
+   */
   readonly onProgress?: CallToolOptions["onProgress"];
 }
 

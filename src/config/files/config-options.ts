@@ -57,7 +57,11 @@ export interface LoadMcpServersOptions {
    * @default process.env
    */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The values of inputs that VS Code would prompt for (`${input:id}`), by id. */
+  /**
+   * The values of inputs that VS Code would prompt for (`${input:id}`), by id.
+   *
+   * @default {}
+   */
   readonly inputs?: Readonly<Record<string, string>>;
   /**
    * Load only servers with these names.
@@ -71,9 +75,17 @@ export interface LoadMcpServersOptions {
    * @default []
    */
   readonly disabledServers?: readonly string[];
-  /** Returns false for servers to skip, as if they were not in the file. Must be synchronous. */
+  /**
+   * Returns false for servers to skip, as if they were not in the file. Must be synchronous.
+   *
+   * @default all servers are loaded
+   */
   readonly filter?: (server: ConfigCandidate) => boolean;
-  /** Aborts loading. */
+  /**
+   * Aborts loading.
+   *
+   * @default none
+   */
   readonly signal?: AbortSignal;
 }
 

@@ -43,6 +43,12 @@ const MEMORY_STORE_SCHEMA = optionsSchema<MemoryStoreOptions>({
  * Creates a store in the memory of this process. Values that are read are frozen and shared, not copied.
  *
  * @throws McpRuntimeError `invalid-config` for invalid options
+ *
+ * @example
+ * ```ts
+ * await using store = memoryStore({ maxEntries: 100 });
+ * const toolset = await createMcpTools(servers, { cache: { store } });
+ * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): KeyValueStore {
   const {
