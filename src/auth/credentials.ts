@@ -1,6 +1,6 @@
 import { isAuthGrant, type ParsedGrant, AUTH_GRANT_SCHEMA } from "../config/auth-grant.js";
 import type { CallContext } from "../config/call-context.js";
-import type { CredentialSources, HeaderValues } from "../config/credential-options.js";
+import type { CredentialSources, HeaderValues, OAuthProvider } from "../config/credential-options.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { parseOptions } from "../config/parse-options.js";
@@ -140,15 +140,17 @@ export class Credentials {
     return isRenewed ? this.getAuth(context) : undefined;
   }
 
-  /** The same credentials for attempts in the background: a rejection never starts a login. */
+  /** The same credentials for attempts in the background: a rejected token is refreshed, but never starts a login. */
   withoutLogin(): RequestCredentials {
     return {
       getAuth: (context) => this.getAuth(context),
       onResponseHeaders: (headers) => this.onResponseHeaders(headers),
       renewAfter: async (used, challenge, context) => {
+        const { source, token } = used;
         const needsNonce = challenge.reason === "dpop" && used.createDpopProof !== undefined;
-        const isFinal = mayStartLogin(used.source) && !needsNonce;
-        return isFinal ? undefined : this.renewAfter(used, challenge, context);
+        if (needsNonce || !mayStartLogin(source)) return this.renewAfter(used, challenge, context);
+        const isRefreshed = await this.#oauth.refresh(source, token, challenge.response);
+        return isRefreshed ? this.getAuth(context) : undefined;
       },
     };
   }
@@ -233,7 +235,7 @@ export class Credentials {
 }
 
 /** A grant, and a provider without a redirect URL, obtain tokens without the user. */
-function mayStartLogin(source: TokenSource | undefined): boolean {
+function mayStartLogin(source: TokenSource | undefined): source is OAuthProvider {
   return source !== undefined && !(source instanceof GrantTokenSource) && source.redirectUrl !== undefined;
 }
 

@@ -49,6 +49,8 @@ export class OAuthFlow {
   #challenge: Challenge = {};
   /** The scope that was requested last. */
   #requestedScope: string | undefined;
+  /** A refresh token that was rejected in the background, and is not tried there again. */
+  #rejectedRefreshToken: string | undefined;
 
   constructor(deps: OAuthDependencies) {
     this.#deps = deps;
@@ -58,6 +60,41 @@ export class OAuthFlow {
    * Returns whether a new token was obtained. Throws when the user must log in or no token can be obtained.
    */
   async renew(source: TokenSource, used: string | undefined, response: ResponseHead): Promise<boolean> {
+    const { status } = response;
+    // A refreshed token keeps its scope: a wider one requires a new login.
+    const needsLogin = status === 403 && !(source instanceof GrantTokenSource);
+    const authorize = () => this.#authorize(needsLogin ? withoutRefreshToken(source) : source, status);
+    const renewal = { source, used, response, authorize };
+    try {
+      return await this.#renew(renewal);
+    } catch (error) {
+      if (!(error instanceof RefreshFailed)) throw error;
+      return await this.#renew(renewal);
+    }
+  }
+
+  /** Refreshes an expired token without a login. Returns false, and changes nothing, if that fails. */
+  async refresh(source: OAuthProvider, used: string | undefined, response: ResponseHead): Promise<boolean> {
+    const { refresh_token: refreshToken = this.#rejectedRefreshToken } = (await this.getTokens(source)) ?? {};
+    if (response.status !== 401 || refreshToken === this.#rejectedRefreshToken) return false;
+    const onRejected = () => {
+      this.#rejectedRefreshToken = refreshToken;
+    };
+    const authorize = async () => {
+      try {
+        await this.#authorize(withoutLogin(source, onRejected), response.status);
+      } catch {
+        throw new RefreshFailed();
+      }
+    };
+    try {
+      return await this.#renew({ source, used, response, authorize });
+    } catch {
+      return false;
+    }
+  }
+
+  async #renew({ source, used, response, authorize }: Renewal): Promise<boolean> {
     const challenge = await parseChallenge(response);
     const needsScope = response.status === 403;
     if (needsScope && challenge.error !== "insufficient_scope") return false;
@@ -65,10 +102,7 @@ export class OAuthFlow {
     this.#challenge = { ...this.#challenge, ...challenge, ...omitUndefined({ scope }) };
     await this.#inFlight.run(`${scope ?? ""} ${used ?? ""}`, async () => {
       const { access_token: current } = (await this.getTokens(source)) ?? {};
-      if (current !== undefined && current !== used) return;
-      const isGrant = source instanceof GrantTokenSource;
-      // A refreshed token keeps its scope: a wider one requires a new login.
-      await this.#authorize(needsScope && !isGrant ? withoutRefreshToken(source) : source, response.status);
+      if (current === undefined || current === used) await authorize();
     });
     return true;
   }
@@ -190,7 +224,7 @@ const MAX_LOGIN_URL_LENGTH = 16_384;
 function assertLoginUrl({ protocol, href }: URL): void {
   if (protocol !== "https:" && protocol !== "http:")
     throw new Error(
-      "The login page of the authorization server has a URL that does not start with https://.",
+      "The login page of the authorization server has a URL that starts with neither https:// nor http://.",
     );
   if (href.length > MAX_LOGIN_URL_LENGTH)
     throw new Error(
@@ -258,6 +292,31 @@ function withoutRefreshToken(provider: OAuthProvider): OAuthProvider {
       return "access_token" in tokens ? tokens : undefined;
     },
   });
+}
+
+/** A rejected token, and how to obtain another one. */
+interface Renewal {
+  readonly source: TokenSource;
+  readonly used: string | undefined;
+  readonly response: ResponseHead;
+  readonly authorize: () => Promise<void>;
+}
+
+/** A refresh without a login has failed; a call that waited for it may still start one. */
+class RefreshFailed extends Error {}
+
+function failRefresh(): never {
+  throw new RefreshFailed();
+}
+
+/** Only refreshes tokens: fails before the SDK registers a client, discards credentials or starts a login. */
+function withoutLogin(provider: OAuthProvider, onRejected: () => void): OAuthProvider {
+  const invalidateCredentials = () => {
+    onRejected();
+    failRefresh();
+  };
+  const overrides = { saveClientInformation: undefined, invalidateCredentials, state: failRefresh };
+  return wrapProvider(provider, overrides as unknown as Partial<OAuthProvider>);
 }
 
 /** Ends a renewal: the provider has received other tokens in the meantime. */

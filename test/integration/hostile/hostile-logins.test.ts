@@ -25,8 +25,8 @@ function startLoginServer(toLoginUrl: (origin: string) => string) {
 }
 
 it.each([
-  ["starts another program", () => "ms-settings:privacy", "does not start with https://"],
-  ["is a file", () => "file:///etc/passwd", "does not start with https://"],
+  ["starts another program", () => "ms-settings:privacy", "starts with neither https:// nor http://"],
+  ["is a file", () => "file:///etc/passwd", "starts with neither https:// nor http://"],
   ["is long", (origin: string) => `${origin}/login?x=${"x".repeat(900_000)}`, "16384 are allowed"],
 ])("a login whose URL %s is not offered", async (_, toLoginUrl, text) => {
   await using server = await startLoginServer(toLoginUrl);

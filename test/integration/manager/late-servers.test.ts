@@ -47,6 +47,17 @@ class CountingProvider extends MemoryOAuthProvider {
   }
 }
 
+/** A provider with the tokens of a login. */
+async function createLoggedInProvider(
+  world: Awaited<ReturnType<typeof startProtectedServer>>,
+): Promise<CountingProvider> {
+  const provider = new CountingProvider();
+  await using client = world.clientWith(provider);
+  await client.ensureSession().catch(() => undefined);
+  await client.finishAuth(await world.oauth.logIn(provider.redirects[0]?.href ?? ""));
+  return provider;
+}
+
 describe("an optional server that fails at the start", () => {
   it.each([
     { name: "without credentials", definition: {} },
@@ -187,6 +198,53 @@ describe("an optional server that rejects the credentials at the start", () => {
     await provider.severalRequests();
     expect(provider.redirects).toHaveLength(1);
     expect(world.oauth.tokenRequests).toEqual([]);
+  });
+
+  it("refreshes an expired token, and is added", async () => {
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    const repair = world.mcp.addFault({ type: "status", status: 500 }, { method: "initialize" });
+    await using mcp = await createOptional(world.oauth.url, { auth: provider });
+    expect(mcp.servers.errors.get("srv")).toMatchObject({ kind: "server-error" });
+    const tools = nextTools(mcp);
+    world.oauth.revokeAccessTokens();
+    repair();
+    expect(await tools).toEqual(["srv__echo", "srv__erase"]);
+    expect(provider.redirects).toHaveLength(1);
+  });
+
+  it("tries a refresh token that is rejected once, and keeps the tokens", async () => {
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    const repair = world.mcp.addFault({ type: "status", status: 500 }, { method: "initialize" });
+    await using _ = await createOptional(world.oauth.url, { auth: provider });
+    const before = world.oauth.tokenRequests.length;
+    const tokens = provider.tokens();
+    world.oauth.revokeAccessTokens();
+    world.oauth.revokeRefreshTokens();
+    repair();
+    await eventually(() => world.oauth.tokenRequests.length > before);
+    await provider.severalRequests();
+    expect(world.oauth.tokenRequests).toHaveLength(before + 1);
+    expect(provider.tokens()).toEqual(tokens);
+    expect(provider.redirects).toHaveLength(1);
+  });
+
+  it("starts the login of a call that waits for such a refresh", async () => {
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    const repair = world.mcp.addFault({ type: "status", status: 500 }, { method: "initialize" });
+    await using mcp = await createOptional(world.oauth.url, { auth: provider });
+    const before = world.oauth.tokenRequests.length;
+    world.oauth.tokenDelayMs = 200;
+    world.oauth.revokeAccessTokens();
+    world.oauth.revokeRefreshTokens();
+    repair();
+    await eventually(() => world.oauth.tokenRequests.length > before);
+    const call = mcp.servers.clients.get("srv")?.callTool({ name: "echo" });
+    const { authorizationUrl } = await rejection(Promise.resolve(call));
+    expect(provider.redirects).toHaveLength(2);
+    expect(authorizationUrl).toBe(provider.redirects[1]?.href);
   });
 
   it("is added when a function returns a token that is accepted", async () => {
