@@ -54,6 +54,7 @@ describe("a violation is found:", () => {
     ["an interface named Parts", "session/a.ts", "interface SessionParts {}", "SessionParts"],
     ["a constant named MOST_", "session/a.ts", "const MOST_WARNINGS = 5;", "use MAX_"],
     ["a comment about somebody", "session/a.ts", "// Whoever asks.", "name the caller"],
+    ["a stage direction", "session/a.ts", "function letGo() {}", "the verb for what it does"],
   ])("%s", (_, path, text, expected) => {
     expect(findViolations([{ path, text }])).toEqual([expect.stringContaining(expected)]);
   });
