@@ -1,9 +1,15 @@
-import { systemClock, type Clock } from "../async/clock.js";
-import { CLIENT_INFO, type ClientInfo } from "../config/message-transport.js";
-import { CLIENT_INFO_SCHEMA, option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import { systemClock } from "../async/clock.js";
+import { CLIENT_INFO } from "../config/message-transport.js";
+import {
+  CLIENT_INFO_SCHEMA,
+  option,
+  type OptionsOf,
+  optionsSchema,
+  parseOptions,
+} from "../config/parse-options.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { Redactor } from "../errors/redaction.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { createConsoleLogger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
 import { ClientEvents } from "./client-events.js";
 import { ClientLifecycle } from "./client-lifecycle.js";
@@ -20,25 +26,22 @@ import { SkillClient } from "./skills/skill-client.js";
 import { TaskClient } from "./tasks/task-client.js";
 import { ToolClient } from "./tool-client.js";
 
-/** Options of an `McpClient`. */
-export interface McpClientOptions {
+const CLIENT_FIELDS = {
   /** The name and version of your application, which servers receive in the handshake. @default this package's */
-  readonly clientInfo?: ClientInfo | undefined;
+  clientInfo: CLIENT_INFO_SCHEMA,
   /** @default a console logger that shows warnings and errors */
-  readonly logger?: Logger | undefined;
+  logger: option.logger,
   /** The source of time for timeouts, delays and latencies. @default the system clock */
-  readonly clock?: Clock | undefined;
+  clock: option.clock,
   /** The source of randomness for retry delays, from 0 to 1. @default Math.random */
-  readonly random?: (() => number) | undefined;
-}
+  random: option.function<() => number>(),
+};
+
+/** Options of an `McpClient`. */
+export interface McpClientOptions extends OptionsOf<typeof CLIENT_FIELDS, undefined> {}
 
 /** Validated up front: an invalid option would fail only in the middle of a call. */
-const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>({
-  clientInfo: CLIENT_INFO_SCHEMA,
-  logger: option.logger,
-  clock: option.clock,
-  random: option.function(),
-});
+const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>(CLIENT_FIELDS);
 
 /** The components of a client. */
 export interface ClientComponents {

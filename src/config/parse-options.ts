@@ -154,9 +154,9 @@ export function assertOptionalArray(value: unknown, { subject, path = "", ...det
 /** The schemas of the fields of an options object. */
 export type OptionFields<Options> = { readonly [Key in keyof Required<Options>]: z.ZodType };
 
-/** The options object that these fields describe, with their documentation. */
-export type OptionsOf<Fields> = {
-  readonly [Key in keyof Fields]?: Exclude<z.input<Fields[Key]>, undefined>;
+/** The options object that these fields describe, with their documentation. `Absent` may be set in place of a value. */
+export type OptionsOf<Fields, Absent = never> = {
+  readonly [Key in keyof Fields]?: Exclude<z.input<Fields[Key]>, undefined> | Absent;
 };
 
 export function optionalFields<Fields extends z.ZodRawShape>(fields: Fields) {

@@ -5,14 +5,18 @@ import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "./list-items.js";
 
-/** Options of one tool, or of all tools that match a pattern. */
-export interface ToolRule {
+export const INPUT_VALIDATION_SCHEMA = option.oneOf("error", "warn", "off");
+
+/** Decides by the arguments and the caller. */
+type CallCondition = (args: JsonObject, context: CallContext) => boolean | Promise<boolean>;
+
+const RULE_FIELDS = {
   /**
    * The tool can safely be called twice with the same arguments, so that failed calls are retried.
    *
    * @default the annotations of the tool with `trustAnnotations`, otherwise false
    */
-  readonly idempotent?: boolean;
+  idempotent: z.boolean(),
   /**
    * Calls need approval before they run. A function decides by the arguments and the caller, and may be
    * asynchronous; only `false` runs the call without approval, so a failure of the function requires it. Of the
@@ -25,10 +29,10 @@ export interface ToolRule {
    * requireApproval: ({ amount }, { configurable }) => Number(amount) > limitOf(configurable["user"])
    * ```
    */
-  readonly requireApproval?:
-    | boolean
-    | "unless-read-only"
-    | ((args: JsonObject, context: CallContext) => boolean | Promise<boolean>);
+  requireApproval: option.opaque<boolean | "unless-read-only" | CallCondition>(
+    'true, false, "unless-read-only" or a function',
+    (value) => typeof value === "boolean" || typeof value === "function" || value === "unless-read-only",
+  ),
   /**
    * The call is made once, whatever happens to the process: that it is sent, and the task that the server creates for it,
    * are saved in the checkpoint, the graph is interrupted, and any process that resumes it goes on with the same task. Calls
@@ -37,51 +41,55 @@ export interface ToolRule {
    *
    * @default false
    */
-  readonly durable?: boolean | ((args: JsonObject, context: CallContext) => boolean | Promise<boolean>);
+  durable: option.opaque<boolean | CallCondition>(
+    "true, false or a function",
+    (value) => typeof value === "boolean" || typeof value === "function",
+  ),
   /**
    * Calls the tool as a task if it can be called with or without one (`execution.taskSupport: "optional"` of servers of
    * 2025-11-25).
    *
    * @default true for durable calls, otherwise false
    */
-  readonly task?: boolean;
+  task: z.boolean(),
   /**
    * The timeout of one call, in milliseconds.
    *
    * @default the timeouts of the server
    */
-  readonly timeoutMs?: number;
+  timeoutMs: z.number().nonnegative(),
   /**
    * Arguments that are injected into every call and hidden from the model.
    *
    * @default {}
    */
-  readonly args?: Readonly<Record<string, InjectedArgument>>;
+  args: z.record(z.string(), z.custom<InjectedArgument>()),
   /**
    * The description that the model sees.
    *
    * @default the description of the server
    */
-  readonly description?: string;
+  description: z.string(),
   /**
    * Concurrent calls of this tool; further calls wait.
    *
    * @default unlimited
    */
-  readonly maxConcurrent?: number;
+  maxConcurrent: z.number().int().positive(),
   /**
    * What happens with arguments that do not match the input schema: the call fails with kind `invalid-request`, which
    * names every problem to the model; a warning; or nothing, so that the server decides.
    *
    * @default the `inputValidation` of the server, else of the toolset ("error")
    */
-  readonly inputValidation?: InputValidation;
-}
+  inputValidation: INPUT_VALIDATION_SCHEMA,
+};
+
+/** Options of one tool, or of all tools that match a pattern. */
+export interface ToolRule extends OptionsOf<typeof RULE_FIELDS> {}
 
 /** What happens with arguments that do not match the input schema of a tool. */
 export type InputValidation = "error" | "warn" | "off";
-
-export const INPUT_VALIDATION_SCHEMA = option.oneOf("error", "warn", "off");
 
 /** When calls of a tool need approval. */
 export type ApprovalCondition = NonNullable<ToolRule["requireApproval"]>;
@@ -115,23 +123,7 @@ export type InjectedArgument =
   | readonly unknown[]
   | { readonly [key: string]: unknown };
 
-const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>({
-  idempotent: z.boolean(),
-  requireApproval: option.opaque<ApprovalCondition>(
-    'true, false, "unless-read-only" or a function',
-    (value) => typeof value === "boolean" || typeof value === "function" || value === "unless-read-only",
-  ),
-  durable: option.opaque<NonNullable<ToolRule["durable"]>>(
-    "true, false or a function",
-    (value) => typeof value === "boolean" || typeof value === "function",
-  ),
-  task: z.boolean(),
-  timeoutMs: z.number().nonnegative(),
-  args: z.record(z.string(), z.unknown()),
-  description: z.string(),
-  maxConcurrent: z.number().int().positive(),
-  inputValidation: INPUT_VALIDATION_SCHEMA,
-});
+const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>(RULE_FIELDS);
 
 /** A plain object: the fields of a class instance may be inherited, and would not be merged with other rules. */
 export const TOOL_RULE_SCHEMA = z.union([

@@ -2,12 +2,19 @@ import { AIMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool, StructuredTool } from "@langchain/core/tools";
 import { suggestMatch } from "../errors/find-closest-match.js";
-import { assertOptionalArray, option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import {
+  assertOptionalArray,
+  option,
+  type OptionsOf,
+  optionsSchema,
+  parseOptions,
+} from "../config/parse-options.js";
 import { isStringArray, toArray, toObject } from "../json/json.js";
 import { type CountTokens, countToolTokens } from "../tool-search/estimate-tokens.js";
 import {
   formatSearchResult,
   toOneLine,
+  SEARCH_FIELDS,
   ToolSearch,
   type ToolSearchOptions,
 } from "../tool-search/tool-search.js";
@@ -27,71 +34,56 @@ import { LOAD_TOOL, SEARCH_TOOL, selectLoadedTools } from "./loaded-tools.js";
  */
 export type DisclosureMode = "all" | "search" | "native" | "auto";
 
-/** Options of progressive disclosure: of `mcpMiddleware`, `McpToolNode` and `createToolDisclosure`. */
-export interface DisclosureOptions {
+const DISCLOSURE_FIELDS = {
   /**
    * Which tool definitions a model sees.
    * @default "auto"
    */
-  readonly mode?: DisclosureMode | undefined;
+  mode: option.oneOf("all", "search", "native", "auto"),
   /**
    * With `auto`: the estimated tokens of all definitions up to which the model sees all of them.
    * @default 10_000
    */
-  readonly maxTokens?: number | undefined;
+  maxTokens: option.count,
   /**
    * With `auto`: the same as a share of the model's context, from 0 to 1, where the model declares its size.
    *
    * @default `maxTokens` alone decides
    */
-  readonly shareOfContext?: number | undefined;
+  shareOfContext: option.opaque<number>(
+    "a number from 0 to 1",
+    (value) => typeof value === "number" && value >= 0 && value <= 1,
+  ),
   /**
    * Tools that the model always sees, by name; `*` matches any characters.
    * @default []
    */
-  readonly always?: readonly string[] | undefined;
+  always: option.opaque<readonly string[]>("an array of names", isStringArray),
   /**
    * How tools are ranked, and how much a search returns.
    *
    * @default the defaults of `ToolSearchOptions`
    */
-  readonly search?: ToolSearchOptions | undefined;
+  search: optionsSchema<ToolSearchOptions>(SEARCH_FIELDS),
   /**
    * How many loaded tools the model sees. Beyond that, the least recently used ones are left out from the next human
    * message on.
    * @default 64
    */
-  readonly maxLoaded?: number | undefined;
+  maxLoaded: option.count,
   /**
    * Counts the tokens of a text.
    * @default an estimate: a token per four ASCII characters, and one per other character
    */
-  readonly countTokens?: CountTokens | undefined;
-}
+  countTokens: option.function<CountTokens>(),
+};
+
+/** Options of progressive disclosure: of `mcpMiddleware`, `McpToolNode` and `createToolDisclosure`. */
+export interface DisclosureOptions extends OptionsOf<typeof DISCLOSURE_FIELDS, undefined> {}
 
 const DISCLOSURE_DEFAULTS = { mode: "auto", maxTokens: 10_000, maxLoaded: 64 } as const;
 
-const MODES = option.oneOf("all", "search", "native", "auto");
-const SEARCH_SCHEMA = optionsSchema<ToolSearchOptions>({
-  limit: option.count,
-  siblings: option.count,
-  maxTokens: option.count,
-  embeddings: option.withMethods(["embedQuery", "embedDocuments"]),
-  store: option.withMethods(["get", "set"]),
-  rerank: option.function(),
-});
-const DISCLOSURE_SCHEMA = optionsSchema<DisclosureOptions>({
-  mode: MODES,
-  maxTokens: option.count,
-  shareOfContext: option.opaque<number>(
-    "a number from 0 to 1",
-    (value) => typeof value === "number" && value >= 0 && value <= 1,
-  ),
-  always: option.opaque<readonly string[]>("an array of names", isStringArray),
-  search: SEARCH_SCHEMA,
-  maxLoaded: option.count,
-  countTokens: option.function<CountTokens>(),
-});
+const DISCLOSURE_SCHEMA = optionsSchema<DisclosureOptions>(DISCLOSURE_FIELDS);
 
 /** Parses the option `disclosure`, a mode or options. Returns `undefined` if models see all tools. */
 export function openDisclosure(

@@ -4,7 +4,7 @@ import { hasSharedIdentity } from "../catalog/tool-registry.js";
 import { withAddressOrigin } from "../config/address-policy.js";
 import type { CredentialOptions } from "../config/credential-options.js";
 import type { HttpOptions } from "../config/http-options.js";
-import { option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { parseServer } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
@@ -21,32 +21,38 @@ export const REGISTRY_SERVER_DEFAULTS = { refreshIntervalMs: 60_000, unhealthyAf
 /** What requests to an origin are sent with. */
 export type RegistryCredentials = CredentialOptions & HttpOptions;
 
-/** Options of `registryServers`. */
-export interface RegistryServersOptions {
-  /**
-   * The addresses that may be used: origins (`https://tools.example.com`) and ARNs of Lambda functions. A server of the
-   * registry with another address is ignored, with a warning.
-   */
-  readonly allow: readonly string[];
+const REGISTRY_FIELDS = {
   /**
    * Credentials by origin: the server of a registry never has any. Every origin also has to be in `allow`. Lambda functions
    * are called with the credentials that the AWS SDK finds.
    * @default {}
    */
-  readonly credentials?: Readonly<Record<string, RegistryCredentials>>;
+  credentials: option.opaque<Readonly<Record<string, RegistryCredentials>>>(
+    "an object by origin",
+    isPlainObject,
+  ),
   /**
    * How often the store is read and the health of the servers is checked. A store with a change feed, such as Redis, is
    * also read when it reports a change.
    * @default 60_000
    */
-  readonly refreshIntervalMs?: number;
+  refreshIntervalMs: option.count,
   /**
    * After how many failed health checks in a row a server is left out, with its tools. It is included again when it
    * responds. A server that requires a caller (`identity`) is not checked. With a `cache.store` that processes share and
    * that has a change feed, such as Redis, one of them checks a server for all.
    * @default 3
    */
-  readonly unhealthyAfter?: number;
+  unhealthyAfter: option.count,
+};
+
+/** Options of `registryServers`. */
+export interface RegistryServersOptions extends OptionsOf<typeof REGISTRY_FIELDS> {
+  /**
+   * The addresses that may be used: origins (`https://tools.example.com`) and ARNs of Lambda functions. A server of the
+   * registry with another address is ignored, with a warning.
+   */
+  readonly allow: readonly string[];
 }
 
 /** Servers that are defined in a store: see `registryServers`. */
@@ -70,9 +76,7 @@ const OPTIONS_SCHEMA = optionsSchema<RegistryServersOptions>(
     allow: option.opaque<readonly string[]>("an array of origins and ARNs with at least one", (value) => {
       return Array.isArray(value) && value.length > 0;
     }),
-    credentials: option.opaque<RegistrySettings["credentials"]>("an object by origin", isPlainObject),
-    refreshIntervalMs: option.count,
-    unhealthyAfter: option.count,
+    ...REGISTRY_FIELDS,
   },
   { required: ["allow"] },
 );

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import {
   assertOptions,
   option,
-  type OptionFields,
+  type OptionsOf,
   optionKeys,
   optionsSchema,
   parseOptions,
@@ -10,38 +10,48 @@ import {
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { StoreCallOptions, StoreLeaseOptions, StoreSetOptions } from "./key-value-store.js";
 
-/** Options of all stores except the memory store. */
-export interface StoreOptions {
+/** Safe in Redis patterns, LangGraph namespaces and file names. */
+const NAMESPACE = /^[A-Za-z0-9_-]{1,64}$/;
+
+const COMMON_FIELDS = {
   /**
    * Time limit of one operation.
    * @default 2_000
    */
-  readonly timeoutMs?: number | undefined;
+  timeoutMs: option.count,
   /**
    * Maximum size of an entry that is written or read.
    * @default 33_554_432
    */
-  readonly maxBytes?: number | undefined;
+  maxBytes: option.count,
   /**
    * Receives warnings about invalid entries.
    * @default warnings are written to stderr
    */
-  readonly logger?: Logger | undefined;
+  logger: option.logger,
   /**
    * Returns the time in milliseconds since 1970; must agree between all clients of a shared store.
    * @default Date.now
    */
-  readonly now?: (() => number) | undefined;
-}
+  now: option.function<() => number>(),
+};
 
-/** Options of stores that share a backend with other data. */
-export interface NamespacedStoreOptions extends StoreOptions {
+/** Options of all stores except the memory store. */
+export interface StoreOptions extends OptionsOf<typeof COMMON_FIELDS, undefined> {}
+
+const NAMESPACE_FIELDS = {
   /**
    * Separates the entries from others in the same backend. Letters, digits, `-` and `_`.
    * @default "langchain-mcp-runtime"
    */
-  readonly namespace?: string | undefined;
-}
+  namespace: option.opaque<string>(
+    'letters, digits, "-" and "_", at most 64',
+    (value) => typeof value === "string" && NAMESPACE.test(value),
+  ),
+};
+
+/** Options of stores that share a backend with other data. */
+export interface NamespacedStoreOptions extends StoreOptions, OptionsOf<typeof NAMESPACE_FIELDS, undefined> {}
 
 /** The defaults of all store options. */
 export const STORE_DEFAULTS = {
@@ -60,20 +70,8 @@ export interface ResolvedStoreOptions {
   readonly now: () => number;
 }
 
-/** Safe in Redis patterns, LangGraph namespaces and file names. */
-const NAMESPACE = /^[A-Za-z0-9_-]{1,64}$/;
-
 /** The schemas of the fields of `NamespacedStoreOptions`. */
-export const STORE_FIELDS: OptionFields<NamespacedStoreOptions> = {
-  timeoutMs: option.count,
-  maxBytes: option.count,
-  logger: option.logger,
-  now: option.function(),
-  namespace: option.opaque(
-    'letters, digits, "-" and "_", at most 64',
-    (value) => typeof value === "string" && NAMESPACE.test(value),
-  ),
-};
+export const STORE_FIELDS = { ...COMMON_FIELDS, ...NAMESPACE_FIELDS };
 const STORE_SCHEMA = optionsSchema<NamespacedStoreOptions>(STORE_FIELDS);
 
 export function resolveStoreOptions<Options extends NamespacedStoreOptions>(

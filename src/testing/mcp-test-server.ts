@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { printValue } from "../errors/sanitize-text.js";
 import type { InProcessServer, MessageTransport } from "../config/message-transport.js";
-import { assertObject, assertOptions, optionKeys } from "../config/parse-options.js";
+import { assertObject, assertOptions, option, optionKeys, type OptionsOf } from "../config/parse-options.js";
 import { applyFault, type ArmedFault, type Fault, type FaultTarget, takeFault } from "./fault.js";
 import {
   UNKNOWN_SESSION_RESPONSES,
@@ -26,76 +26,78 @@ import {
   type TestPrompt,
 } from "./create-sdk-server.js";
 
-/** Options of `McpTestServer` and `startMcpTestServer`. */
-export interface McpTestServerOptions {
+const SERVER_FIELDS = {
   /**
    * The tools of the server.
    * @default one tool `echo` that returns its `text` argument
    */
-  readonly tools?: readonly TestTool[];
+  tools: option.any<readonly TestTool[]>(),
   /**
    * Invalid tool definitions that are listed unchanged.
    *
    * @default []
    */
-  readonly malformedTools?: readonly unknown[];
+  malformedTools: option.any<readonly unknown[]>(),
   /**
    * If omitted, the server does not declare the resources capability.
    *
    * @default undefined
    */
-  readonly resources?: readonly TestResource[];
+  resources: option.any<readonly TestResource[]>(),
   /**
    * Listed together with `resources`.
    *
    * @default undefined
    */
-  readonly resourceTemplates?: readonly TestResourceTemplate[];
+  resourceTemplates: option.any<readonly TestResourceTemplate[]>(),
   /**
    * If omitted, the server does not declare the prompts capability.
    *
    * @default undefined
    */
-  readonly prompts?: readonly TestPrompt[];
+  prompts: option.any<readonly TestPrompt[]>(),
   /**
    * How all lists are paginated.
    * @default { type: "none" }
    */
-  readonly pagination?: Pagination;
+  pagination: option.any<Pagination>(),
   /**
    * Sent in the result of `initialize`.
    *
    * @default none
    */
-  readonly instructions?: string;
+  instructions: option.any<string>(),
   /**
    * The format of responses: one JSON document or an SSE stream.
    * @default "sse"
    */
-  readonly responseFormat?: "json" | "sse";
+  responseFormat: option.any<"json" | "sse">(),
   /**
    * How sessions are handled.
    * @default "per-client"
    */
-  readonly sessionMode?: SessionMode;
+  sessionMode: option.any<SessionMode>(),
   /**
    * Send event ids, so that a dropped stream can be resumed.
    * @default false
    */
-  readonly resumable?: boolean;
+  resumable: option.any<boolean>(),
   /**
    * The loopback port to listen on; 0 for a free one. Starting fails with `EADDRINUSE` if it is in use.
    * @default 0
    */
-  readonly port?: number;
+  port: option.any<number>(),
   /**
    * Called for every request after it is recorded and faults are applied. Return `true` if the function has
    * responded, `false` to let the server respond.
    *
    * @default none
    */
-  readonly intercept?: (intercepted: InterceptedRequest) => Promise<boolean>;
-}
+  intercept: option.any<(intercepted: InterceptedRequest) => Promise<boolean>>(),
+};
+
+/** Options of `McpTestServer` and `startMcpTestServer`. */
+export interface McpTestServerOptions extends OptionsOf<typeof SERVER_FIELDS> {}
 
 interface Waiter {
   readonly matches: (request: ReceivedRequest) => boolean;
@@ -109,20 +111,7 @@ const ECHO: TestTool = {
   run: ({ text }) => printValue(text),
 };
 
-const SERVER_OPTIONS = optionKeys<McpTestServerOptions>({
-  tools: true,
-  malformedTools: true,
-  resources: true,
-  resourceTemplates: true,
-  prompts: true,
-  pagination: true,
-  instructions: true,
-  responseFormat: true,
-  sessionMode: true,
-  resumable: true,
-  port: true,
-  intercept: true,
-});
+const SERVER_OPTIONS: ReadonlySet<string> = new Set(Object.keys(SERVER_FIELDS));
 const TARGET_OPTIONS = optionKeys<FaultTarget>({ method: true, tool: true, times: true });
 
 /**

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { option, type OptionsOf } from "../config/parse-options.js";
 import { printValue, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { toObject } from "../json/json.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -17,46 +18,49 @@ export interface RerankCandidate {
   readonly server: string;
 }
 
-/** How tools are ranked, and how many results a search has. */
-export interface ToolSearchOptions {
+export const SEARCH_FIELDS = {
   /**
    * How many of the best tools are shown with their descriptions.
    * @default 5
    */
-  readonly limit?: number | undefined;
+  limit: option.count,
   /**
    * Of how many of the best servers the names of the other tools are shown.
    * @default 8
    */
-  readonly siblings?: number | undefined;
+  siblings: option.count,
   /**
    * The maximum size of a result, in estimated tokens.
    * @default 900
    */
-  readonly maxTokens?: number | undefined;
+  maxTokens: option.count,
   /**
    * Ranks by meaning as well as by words: any LangChain embeddings. The ranks are combined (reciprocal rank fusion). If the
    * embeddings fail, the search goes on with words alone.
    *
    * @default tools are ranked by words only
    */
-  readonly embeddings?: EmbeddingsLike | undefined;
+  embeddings: option.withMethods<EmbeddingsLike>(["embedQuery", "embedDocuments"]),
   /**
    * Keeps the vectors of tools for other processes; without a store they are kept in memory.
    *
    * @default vectors are kept in memory
    */
-  readonly store?: KeyValueStore | undefined;
+  store: option.withMethods<KeyValueStore>(["get", "set"]),
   /**
    * Puts the best tools in another order: returns their names, the best first. Names that are missing follow in the order
    * they had.
    *
    * @default the order is kept
    */
-  readonly rerank?:
-    | ((query: string, tools: readonly RerankCandidate[]) => readonly string[] | Promise<readonly string[]>)
-    | undefined;
-}
+  rerank:
+    option.function<
+      (query: string, tools: readonly RerankCandidate[]) => readonly string[] | Promise<readonly string[]>
+    >(),
+};
+
+/** How tools are ranked, and how many results a search has. */
+export interface ToolSearchOptions extends OptionsOf<typeof SEARCH_FIELDS, undefined> {}
 
 const SEARCH_DEFAULTS = { limit: 5, siblings: 8, maxTokens: 900 } as const;
 

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { configError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, isStringArray } from "../../json/json.js";
-import { option, optionsSchema, parseOptions } from "../parse-options.js";
+import { option, type OptionsOf, optionsSchema, parseOptions } from "../parse-options.js";
 import type { ServerDefinition } from "../server-definition.js";
 import type { ConfigFolders, ConfigFormatName, ConfigScope } from "./config-locations.js";
 
@@ -16,14 +16,16 @@ export interface ConfigCandidate {
   readonly definition: ServerDefinition;
 }
 
-/** Options of `loadMcpServers`. */
-export interface LoadMcpServersOptions {
+const folderOption = option.opaque<string>("a folder path", isString);
+const namesOption = option.opaque<readonly string[]>("an array of strings", isStringArray);
+
+const LOAD_FIELDS = {
   /**
    * Files to read, in order of precedence, before those of `project` and `user`.
    *
    * @default []
    */
-  readonly files?: readonly string[];
+  files: namesOption,
   /**
    * Read the config files in the project folder. They may be written by others, so they can only narrow what your
    * program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`, `trustAnnotations`, an
@@ -32,62 +34,71 @@ export interface LoadMcpServersOptions {
    *
    * @default true
    */
-  readonly project?: boolean;
+  project: option.boolean,
   /**
    * Read the config files of the user's clients in the home folder.
    *
    * @default false
    */
-  readonly user?: boolean;
+  user: option.boolean,
   /**
    * The project folder.
    *
    * @default process.cwd()
    */
-  readonly cwd?: string;
+  cwd: folderOption,
   /**
    * The home folder of the user.
    *
    * @default os.homedir()
    */
-  readonly home?: string;
+  home: folderOption,
   /**
    * The values of variables in the files.
    *
    * @default process.env
    */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  env: option.opaque<Readonly<Record<string, string | undefined>>>(
+    "an object of variables by name",
+    (value) => typeof value === "object" && value !== null,
+  ),
   /**
    * The values of inputs that VS Code would prompt for (`${input:id}`), by id.
    *
    * @default {}
    */
-  readonly inputs?: Readonly<Record<string, string>>;
+  inputs: option.opaque<Readonly<Record<string, string>>>(
+    "an object of strings by id",
+    (value) => isPlainObject(value) && Object.values(value).every(isString),
+  ),
   /**
    * Load only servers with these names.
    *
    * @default all servers
    */
-  readonly enabledServers?: readonly string[];
+  enabledServers: namesOption,
   /**
    * Do not load servers with these names. Takes precedence over `enabledServers`.
    *
    * @default []
    */
-  readonly disabledServers?: readonly string[];
+  disabledServers: namesOption,
   /**
    * Returns false for servers to skip, as if they were not in the file. Must be synchronous.
    *
    * @default all servers are loaded
    */
-  readonly filter?: (server: ConfigCandidate) => boolean;
+  filter: option.function<(server: ConfigCandidate) => boolean>(),
   /**
    * Aborts loading.
    *
    * @default none
    */
-  readonly signal?: AbortSignal;
-}
+  signal: option.opaque<AbortSignal>("an AbortSignal", (value) => value instanceof AbortSignal),
+};
+
+/** Options of `loadMcpServers`. */
+export interface LoadMcpServersOptions extends OptionsOf<typeof LOAD_FIELDS> {}
 
 /** The defaults of `loadMcpServers`. */
 export const CONFIG_DEFAULTS = { project: true, user: false } as const;
@@ -107,28 +118,7 @@ export interface ConfigSettings {
 
 const SUBJECT = "The call to loadMcpServers";
 
-const folderOption = option.opaque<string>("a folder path", isString);
-const namesOption = option.opaque<readonly string[]>("an array of strings", isStringArray);
-
-const OPTIONS_SCHEMA = optionsSchema<LoadMcpServersOptions>({
-  files: namesOption,
-  project: option.boolean,
-  user: option.boolean,
-  cwd: folderOption,
-  home: folderOption,
-  env: option.opaque(
-    "an object of variables by name",
-    (value) => typeof value === "object" && value !== null,
-  ),
-  inputs: option.opaque(
-    "an object of strings by id",
-    (value) => isPlainObject(value) && Object.values(value).every(isString),
-  ),
-  enabledServers: namesOption,
-  disabledServers: namesOption,
-  filter: option.function(),
-  signal: option.opaque("an AbortSignal", (value) => value instanceof AbortSignal),
-});
+const OPTIONS_SCHEMA = optionsSchema<LoadMcpServersOptions>(LOAD_FIELDS);
 
 function isString(value: unknown): boolean {
   return typeof value === "string";

@@ -1,4 +1,4 @@
-import { option, optionsSchema } from "../../config/parse-options.js";
+import { option, type OptionsOf, optionsSchema } from "../../config/parse-options.js";
 import { configError, McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { describeValue } from "../../json/describe-value.js";
 import { omitUndefined } from "../../json/json.js";
@@ -29,24 +29,27 @@ export interface DynamoClient {
   send(command: never, options: { readonly abortSignal: AbortSignal }): Promise<unknown>;
 }
 
-/** Options of `dynamoStore`. */
-export interface DynamoStoreOptions extends NamespacedStoreOptions {
+const CLIENT_FIELDS = {
   /**
    * A client to use. It is not closed with the store.
    * @default a client created from `region` and `endpoint`
    */
-  readonly client?: DynamoClient | undefined;
+  client: option.any<DynamoClient>(),
   /**
    * Region of the created client.
    * @default the region of the environment
    */
-  readonly region?: string | undefined;
+  region: option.any<string>(),
   /**
    * Endpoint of the created client.
    * @default the endpoint of AWS
    */
-  readonly endpoint?: string | undefined;
-}
+  endpoint: option.any<string>(),
+};
+
+/** Options of `dynamoStore`. */
+export interface DynamoStoreOptions
+  extends NamespacedStoreOptions, OptionsOf<typeof CLIENT_FIELDS, undefined> {}
 
 /**
  * Creates a store in a DynamoDB table with the partition key `pk` and the sort key `sk`, both strings.
@@ -71,9 +74,7 @@ export function dynamoStore(table: string, options: DynamoStoreOptions = {}): Ke
 /** The options of the AWS client are validated by the AWS SDK. */
 const DYNAMO_STORE_SCHEMA = optionsSchema<DynamoStoreOptions>({
   ...STORE_FIELDS,
-  client: option.any(),
-  region: option.any(),
-  endpoint: option.any(),
+  ...CLIENT_FIELDS,
 });
 
 type Item = Record<string, dynamo.AttributeValue>;

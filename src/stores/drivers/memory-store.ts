@@ -11,33 +11,31 @@ import {
   quoteKey,
   TIME_LIMITED,
 } from "../key-value-store.js";
-import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
+import { option, type OptionsOf, optionsSchema, parseOptions } from "../../config/parse-options.js";
 import { assertCallOptions, assertTtlOptions, STORE_DEFAULTS } from "../store-options.js";
 
-/** Options of `memoryStore`. */
-export interface MemoryStoreOptions {
+const MEMORY_STORE_FIELDS = {
   /**
    * Maximum number of entries; the least recently used are evicted first.
    * @default 1_000
    */
-  readonly maxEntries?: number | undefined;
+  maxEntries: option.count,
   /**
    * Maximum total size of all entries as JSON.
    * @default 67_108_864
    */
-  readonly maxTotalBytes?: number | undefined;
+  maxTotalBytes: option.count,
   /**
    * Returns the time in milliseconds since 1970.
    * @default Date.now
    */
-  readonly now?: (() => number) | undefined;
-}
+  now: option.function<() => number>(),
+};
 
-const MEMORY_STORE_SCHEMA = optionsSchema<MemoryStoreOptions>({
-  maxEntries: option.count,
-  maxTotalBytes: option.count,
-  now: option.function(),
-});
+/** Options of `memoryStore`. */
+export interface MemoryStoreOptions extends OptionsOf<typeof MEMORY_STORE_FIELDS, undefined> {}
+
+const MEMORY_STORE_SCHEMA = optionsSchema<MemoryStoreOptions>(MEMORY_STORE_FIELDS);
 
 /**
  * Creates a store in the memory of this process. Values that are read are frozen and shared, not copied.
