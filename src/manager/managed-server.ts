@@ -157,6 +157,7 @@ export class ManagedServer implements ToolCaller {
     });
     this.#reconnectSchedule = new ReconnectSchedule({
       clock: settings.clock,
+      random: Math.random,
       settings: settings.reconnection,
       isRemote: !LOCAL_TRANSPORTS.has(config.address.kind),
       reconnect: () => this.#reconnect(),

@@ -31,7 +31,7 @@ export const MANAGER_DEFAULTS = {
 const RECONNECTION_FIELDS = {
   /**
    * The delay before each attempt to restore a lost connection; the last one is used for all further attempts. After
-   * rejected credentials, delays of less than 15 s are skipped.
+   * rejected credentials, delays of less than 15 s are skipped. Those of remote servers are randomly up to a fifth longer.
    * @default [500, 1_000, 2_000, 4_000, 15_000, 30_000, 60_000, 120_000, 240_000, 300_000]
    */
   delaysMs: option.opaque<readonly number[]>("a non-empty array of milliseconds", isDelays),

@@ -4,6 +4,8 @@ import type { ReconnectionSettings } from "./manager-options.js";
 
 interface ReconnectScheduleOptions {
   readonly clock: Clock;
+  /** From 0 to 1. */
+  readonly random: () => number;
   /** `undefined`: a lost connection is not restored before the next call. */
   readonly settings: ReconnectionSettings | undefined;
   /** A remote server may take long to come back, so it is retried without limit; a local program is not. */
@@ -68,7 +70,7 @@ export class ReconnectSchedule {
 
   /** Returns false after the last attempt. Without a failure, the connection was lost. */
   #scheduleAttempt(settings: ReconnectionSettings, failure?: unknown): boolean {
-    const { clock, isRemote, reconnect, onExhausted } = this.#options;
+    const { clock, random, isRemote, reconnect, onExhausted } = this.#options;
     const { maxAttempts = isRemote ? Number.POSITIVE_INFINITY : LOCAL_MAX_ATTEMPTS } = settings;
     const delaysMs = selectDelays(settings, failure);
     const delayMs = delaysMs[Math.min(this.#attempt, delaysMs.length - 1)];
@@ -84,10 +86,14 @@ export class ReconnectSchedule {
       this.#cancelTimer = undefined;
       reconnect().catch(onFailed);
     };
-    this.#cancelTimer = clock.after(Math.max(delayMs, getRetryAfterMs(failure)), attempt, { unref: !isLoss });
+    const waitMs = Math.max(delayMs, getRetryAfterMs(failure)) * (isRemote ? 1 + JITTER * random() : 1);
+    this.#cancelTimer = clock.after(waitMs, attempt, { unref: !isLoss });
     return true;
   }
 }
+
+/** Processes that a remote server has failed together do not come back together. */
+const JITTER = 0.2;
 
 /** Credentials that were rejected seldom become valid within seconds; an authorization server may be asked, too. */
 const MIN_UNAUTHORIZED_DELAY_MS = 15_000;

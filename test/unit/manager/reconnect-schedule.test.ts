@@ -11,6 +11,7 @@ function createFixture(
   isRemote: boolean,
   options: ReconnectionOptions | false = {},
   failure: Error = new Error("unreachable"),
+  random = 0,
 ) {
   const clock = new FakeClock();
   const attempts: number[] = [];
@@ -18,6 +19,7 @@ function createFixture(
   let isReachable = false;
   const schedule = new ReconnectSchedule({
     clock,
+    random: () => random,
     isRemote,
     settings: options === false ? undefined : { ...MANAGER_DEFAULTS.reconnection, ...options },
     reconnect: async () => {
@@ -45,6 +47,16 @@ function createFixture(
 }
 
 describe("a lost connection", () => {
+  it.each([
+    { name: "remote server is retried up to a fifth later", isRemote: true, attempts: [5_500, 16_500] },
+    { name: "local program is retried in time", isRemote: false, attempts: [5_000, 15_000] },
+  ])("of a $name", async ({ isRemote, attempts }) => {
+    const fixture = createFixture(isRemote, { delaysMs: [5_000, 10_000], maxAttempts: 2 }, undefined, 0.5);
+    fixture.schedule.start();
+    await fixture.advance(30_000);
+    expect(fixture.attempts).toEqual(attempts);
+  });
+
   it("of a local program is retried four times", async () => {
     const fixture = createFixture(false);
     expect(fixture.schedule.start()).toBe(true);
