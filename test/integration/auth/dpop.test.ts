@@ -6,6 +6,7 @@ import { DpopValidator } from "../../fixtures/dpop-validator.js";
 import { MemoryOAuthProvider, DiscoveryCachingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
 import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 describe("DPoP-bound tokens", () => {
   it("are requested when a server requires them, and each request has its own proof", async () => {
@@ -222,6 +223,7 @@ describe("DPoP-bound tokens", () => {
     const url = "http://127.0.0.1:9/mcp";
     await using client = createTestClient(url, { identity, auth: () => "token", dpop: true });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-config" });
-    expect(() => new McpClient({ name: "crm", url, dpop: true })).toThrow("dpop: requires OAuth tokens");
+    const { issues } = catchConfigError(() => new McpClient({ name: "crm", url, dpop: true }));
+    expect(issues).toMatchObject([{ path: "dpop" }]);
   });
 });

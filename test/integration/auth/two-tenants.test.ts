@@ -235,20 +235,10 @@ describe("a credential that is not available", () => {
       "a header that cannot be sent",
       { headers: () => ({ "x-a": "line\nbreak" }) },
       "headers",
-      { path: "x-a", message: expect.stringContaining("line breaks") },
+      { path: "x-a" },
     ],
-    [
-      "a header that is not a string",
-      { headers: () => ({ "x-a": 5 }) },
-      "headers",
-      { path: "x-a", message: expect.stringContaining("got a number") },
-    ],
-    [
-      "headers that are null",
-      { headers: () => null },
-      "headers",
-      { path: "", message: expect.stringContaining("got null") },
-    ],
+    ["a header that is not a string", { headers: () => ({ "x-a": 5 }) }, "headers", { path: "x-a" }],
+    ["headers that are null", { headers: () => null }, "headers", { path: "" }],
     ["an unknown grant", { auth: () => ({ grant: "password" }) }, "auth", { path: "grant" }],
     [
       "a grant without a JWT",
@@ -256,12 +246,7 @@ describe("a credential that is not available", () => {
       "auth",
       { path: "assertion" },
     ],
-    [
-      "an object without tokens",
-      { auth: () => ({}) },
-      "auth",
-      { path: "", message: expect.stringContaining("got an object") },
-    ],
+    ["an object without tokens", { auth: () => ({}) }, "auth", { path: "" }],
   ])("is a configuration error: %s", async (_what, definition, name, issue) => {
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { identity: userOf, ...definition });

@@ -234,11 +234,8 @@ describe("invalid options throw immediately", () => {
   }
 
   it("a missing URL and a missing token, together", () => {
-    expect(failureFrom({}).issues).toEqual([
-      { path: "url", message: expect.stringContaining("set UIPATH_URL") },
-      { path: "token", message: expect.stringContaining("set UIPATH_ACCESS_TOKEN") },
-    ]);
-    expect(failureFrom({})).toMatchObject({ kind: "invalid-config" });
+    const issues = [{ path: "url" }, { path: "token" }];
+    expect(failureFrom({})).toMatchObject({ kind: "invalid-config", issues });
   });
 
   it("a missing URL", () => {

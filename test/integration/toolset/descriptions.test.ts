@@ -141,9 +141,13 @@ describe("the option descriptions", () => {
     await expect(describeWith({ maxLength: 3 } as DescriptionOptions)).rejects.toThrow(
       /descriptions: unknown key "maxLength".*valid keys: maxChars, overflow/,
     );
-    await expect(describeWith({ maxChars: 0 })).rejects.toThrow(/descriptions\.maxChars: .*above 0/);
-    await expect(describeWith({}, { overflow: "cut" } as unknown as DescriptionOptions)).rejects.toThrow(
-      /descriptions\.overflow/,
-    );
+    await expect(describeWith({ maxChars: 0 })).rejects.toMatchObject({
+      issues: [{ path: "descriptions.maxChars" }],
+    });
+    await expect(
+      describeWith({}, { overflow: "cut" } as unknown as DescriptionOptions),
+    ).rejects.toMatchObject({
+      issues: [{ path: expect.stringContaining("descriptions.overflow") }],
+    });
   });
 });

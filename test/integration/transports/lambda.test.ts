@@ -306,7 +306,6 @@ describe("AWS", () => {
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "not-sent",
       outcomeUnknown: false,
-      message: expect.stringContaining("refused the connection at http://127.0.0.1"),
     });
   });
 });
@@ -326,7 +325,6 @@ describe("an invocation", () => {
     expect(await call).toMatchObject({
       kind: "timeout",
       outcomeUnknown: true,
-      message: expect.stringContaining("It may still be running on the server."),
     });
     await eventually(() => endpoint.received("tools/call")[0]?.response.closed === true);
     resolve();
@@ -362,7 +360,7 @@ describe("an invocation", () => {
     await eventually(() => endpoint.received("tools/call").length === 1);
     const outcome = client.tryCallTool(echo(), { timeoutMs: 100 });
     expect(await outcome).toMatchObject({
-      error: { kind: "timeout", outcomeUnknown: false, message: expect.stringContaining("was not sent") },
+      error: { kind: "timeout", outcomeUnknown: false },
     });
     resolve();
     expect((await first).text()).toBe("ok");
