@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { z } from "zod";
-import { addIssueAt, type IssueContext, option, optionsSchema } from "./parse-options.js";
+import { addIssueAt, type IssueContext, option, type OptionsOf, optionsSchema } from "./parse-options.js";
 import { redactUrl } from "../errors/redaction.js";
 import { describeValue } from "../json/describe-value.js";
 
@@ -126,30 +126,6 @@ export interface BodyReaderLike {
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, request: FetchInitLike) => Promise<ResponseLike>;
 
-/** How connections to a server are made. */
-export interface HttpOptions {
-  /**
-   * Certificates. Cannot be combined with `dispatcher` or `fetch`.
-   *
-   * @default the certificate authorities that Node trusts, and no client certificate
-   */
-  readonly tls?: TlsOptions | undefined;
-  /**
-   * An undici dispatcher that sends every request, including those to an authorization server. It decides
-   * about TLS and proxies, and is never closed by this library. Cannot be combined with `fetch`.
-   *
-   * @default a connection pool of this package
-   */
-  readonly dispatcher?: DispatcherLike | undefined;
-  /**
-   * A function that sends every request, including those to an authorization server. Slower than a
-   * dispatcher.
-   *
-   * @default a connection pool of this package
-   */
-  readonly fetch?: FetchLike | undefined;
-}
-
 const CERTIFICATE =
   /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]+?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
 
@@ -219,14 +195,33 @@ function keyMatchesCertificate(cert: Pem, key: Pem): boolean {
   return leaf === undefined || privateKeyObject === undefined || leaf.checkPrivateKey(privateKeyObject);
 }
 
-/** The schemas of the fields of `HttpOptions`. */
 export const HTTP_FIELDS = {
+  /**
+   * Certificates. Cannot be combined with `dispatcher` or `fetch`.
+   *
+   * @default the certificate authorities that Node trusts, and no client certificate
+   */
   tls: tlsSchema.optional(),
+  /**
+   * An undici dispatcher that sends every request, including those to an authorization server. It decides
+   * about TLS and proxies, and is never closed by this library. Cannot be combined with `fetch`.
+   *
+   * @default a connection pool of this package
+   */
   dispatcher: option
     .withMethods<DispatcherLike>(["dispatch"], "an undici dispatcher: an object with dispatch()")
     .optional(),
+  /**
+   * A function that sends every request, including those to an authorization server. Slower than a
+   * dispatcher.
+   *
+   * @default a connection pool of this package
+   */
   fetch: option.function<FetchLike>().optional(),
 };
+
+/** How connections to a server are made. */
+export interface HttpOptions extends OptionsOf<typeof HTTP_FIELDS, undefined> {}
 
 /** Rejects combinations: a custom dispatcher or fetch makes its own connections. */
 export function validateHttpOptions({ tls, dispatcher, fetch }: HttpOptions, context: IssueContext): void {

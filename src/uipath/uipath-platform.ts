@@ -1,4 +1,5 @@
 import type { HttpOptions } from "../config/http-options.js";
+import { option, type OptionsOf } from "../config/parse-options.js";
 import { parseServer } from "../config/parse-server.js";
 import { classifyFailure } from "../errors/failure-kinds.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -7,28 +8,30 @@ import { isPlainObject, type JsonObject, tryParseJson } from "../json/json.js";
 import { unwrapFetchError } from "../net/connect-errors.js";
 import { fromConnectionError, toRetryAt } from "../transports/http/http-errors.js";
 
-/** How to reach the UiPath platform. Missing options are read from environment variables. */
-export interface UipathOptions extends HttpOptions {
+export const PLATFORM_FIELDS = {
   /**
    * The URL with organization and tenant: `https://cloud.uipath.com/acme/production`.
    *
    * @default process.env.UIPATH_URL
    */
-  readonly url?: string | URL | undefined;
+  url: option.any<string | URL>(),
   /**
    * The access token.
    *
    * @default process.env.UNATTENDED_USER_ACCESS_TOKEN, then process.env.UIPATH_ACCESS_TOKEN (the order of the UiPath SDKs)
    */
-  readonly token?: string | undefined;
+  token: option.any<string>(),
   /**
    * The folder that the agent runs in. Servers are looked up there by the name of the resource first, and then in the folder
    * of the resource by its slug. It is also the folder of resources without one.
    *
    * @default process.env.UIPATH_FOLDER_PATH, then the folder with the key process.env.UIPATH_FOLDER_KEY
    */
-  readonly folderPath?: string | undefined;
-}
+  folderPath: option.any<string>(),
+};
+
+/** How to reach the UiPath platform. Missing options are read from environment variables. */
+export interface UipathOptions extends HttpOptions, OptionsOf<typeof PLATFORM_FIELDS, undefined> {}
 
 /** A folder, by its full path or by its key. */
 export type UipathFolder = { readonly path: string } | { readonly key: string };

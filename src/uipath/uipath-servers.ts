@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { withAddressOrigin, withLookupOrigin } from "../config/address-policy.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
-import { assertOptions, optionKeys } from "../config/parse-options.js";
+import { HTTP_FIELDS } from "../config/http-options.js";
+import { assertOptions } from "../config/parse-options.js";
 import type { HttpServerDefinition, ResolveContext } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import {
+  PLATFORM_FIELDS,
   resolveUipathSettings,
   type UipathFolder,
   type UipathOptions,
@@ -21,14 +23,7 @@ export type UipathLookup = (
   context?: ResolveContext,
 ) => Promise<HttpServerDefinition>;
 
-const UIPATH_OPTIONS = optionKeys<UipathOptions>({
-  url: true,
-  token: true,
-  folderPath: true,
-  tls: true,
-  dispatcher: true,
-  fetch: true,
-});
+const UIPATH_OPTIONS: ReadonlySet<string> = new Set(Object.keys({ ...PLATFORM_FIELDS, ...HTTP_FIELDS }));
 
 /** The timeout of one request to the platform. */
 const REQUEST_MS = 10_000;
