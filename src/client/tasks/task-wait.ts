@@ -39,7 +39,7 @@ const MIN_POLL_INTERVAL_MS = 10;
 const MAX_POLL_INTERVAL_MS = 300_000;
 /** Tasks that were created together are not polled together. */
 const JITTER = 0.2;
-/** The wait continues while a server restarts; after this time without a response, it fails. */
+/** The wait continues while a server restarts; this long after the first failed status request, it fails. */
 const MAX_UNREACHABLE_MS = 300_000;
 
 /** Failures of a status request after which the task may still be there. */
@@ -153,7 +153,7 @@ export class TaskWait {
   async #pollUntilDone(send: SendRequest, cancellation: CancelScope): Promise<JsonObject> {
     const { clock } = this.#deps;
     let { responses } = this.#awaited;
-    let lastContactAt = clock.now();
+    let unreachableSince: number | undefined;
     this.#report();
     if (this.#task?.status === "working") await this.#waitForInterval(cancellation);
     for (;;) {
@@ -162,12 +162,12 @@ export class TaskWait {
         responses = undefined;
         const result = await this.#poll(send, cancellation);
         if (result !== undefined) return result;
-        lastContactAt = clock.now();
+        unreachableSince = undefined;
       } catch (error) {
         // The reason of the cancellation, and not how it ended a request.
         cancellation.throwIfCancelled();
-        const isTooLong = clock.now() - lastContactAt > MAX_UNREACHABLE_MS;
-        if (isTooLong || !isTransient(error)) throw error;
+        unreachableSince ??= clock.now();
+        if (clock.now() - unreachableSince > MAX_UNREACHABLE_MS || !isTransient(error)) throw error;
       }
       await this.#waitForInterval(cancellation);
     }

@@ -91,6 +91,23 @@ describe("a task", () => {
     },
   );
 
+  it("with the longest poll interval is not given up when its server cannot be reached once", async () => {
+    let polls = 0;
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method === "tools/call") sendJson(response, id, { task: { ...task, pollInterval: 300_000 } });
+      else if (method === "tasks/get" && (polls += 1) === 1) response.writeHead(503).end();
+      else if (method === "tasks/get") sendJson(response, id, { ...task, status: "completed" });
+      else if (method === "tasks/result") sendJson(response, id, { content: [] });
+      else return false;
+      return;
+    });
+    const clock = new FakeClock();
+    const timeouts = { taskMs: 3_600_000, requestMs: 0, totalMs: 0 };
+    await using client = createTestClient(server, { timeouts }, { clock });
+    expect(await runTask(client, clock, 3_000_000)).toMatchObject({ content: [] });
+    expect(polls).toBe(2);
+  });
+
   it("does not have its id in errors and warnings, also where the server repeats it", async () => {
     const { promise: cancelled, resolve } = deferred();
     await using server = await startRawServer(({ method, id, response }) => {
