@@ -13,7 +13,7 @@ import {
   type Evaluation,
   type SchemaCompiler,
 } from "./evaluation.js";
-import { isObject, OBJECT_CHECKS } from "./object-keywords.js";
+import { isObject, OBJECT_CHECKS } from "./object-keyword-checks.js";
 import { toCanonicalJson } from "./schema-hash.js";
 import { countTextSteps } from "./step-budget.js";
 

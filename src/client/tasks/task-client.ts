@@ -17,9 +17,9 @@ import {
   getTask,
   isTransient,
   type TaskOptions,
-  TaskWait,
+  TaskPoller,
   toTaskDetails,
-} from "./task-wait.js";
+} from "./task-poller.js";
 
 /** Options of `waitForTask`. */
 export interface WaitForTaskOptions extends RequestOptions {
@@ -46,26 +46,26 @@ export class TaskClient {
 
   /** Waits for the task of a call, and cancels it if the caller stops waiting. Returns the result as received. */
   async finishCall(awaited: AwaitedTask, options: TaskOptions): Promise<JsonObject> {
-    const wait = new TaskWait(awaited, options, this.#deps);
+    const poller = new TaskPoller(awaited, options, this.#deps);
     try {
-      return await wait.run();
+      return await poller.run();
     } catch (error) {
       const isClosed = error instanceof McpRuntimeError && error.kind === "closed";
-      if (!wait.hasEnded && !isClosed) this.#cancelQuietly(awaited.taskId, options);
+      if (!poller.hasEnded && !isClosed) this.#cancelQuietly(awaited.taskId, options);
       throw error;
     }
   }
 
   /** Returns the result of a task, or the task itself while it has not ended. Only the action "cancel" cancels it. */
   async continueCall(awaited: AwaitedTask, action: TaskAction, options: TaskOptions): Promise<JsonObject> {
-    const wait = new TaskWait(awaited, options, this.#deps);
-    if (action === "cancel") return wait.cancel();
+    const poller = new TaskPoller(awaited, options, this.#deps);
+    if (action === "cancel") return poller.cancel();
     try {
-      const result = await (action === "wait" ? wait.run() : wait.check());
-      return result ?? wait.pause();
+      const result = await (action === "wait" ? poller.run() : poller.check());
+      return result ?? poller.pause();
     } catch (error) {
       if (!isTransient(error)) throw error;
-      return wait.pause(error.message);
+      return poller.pause(error.message);
     }
   }
 
@@ -74,7 +74,7 @@ export class TaskClient {
     const { server } = this.#deps;
     this.#assertTaskId(taskId);
     assertRequestOptions(server, options, WAIT_OPTIONS);
-    const result = await new TaskWait({ taskId, deferInput: false }, options, this.#deps).run();
+    const result = await new TaskPoller({ taskId, deferInput: false }, options, this.#deps).run();
     return toToolResult(result, { server, tool: "(task)", attempts: 1 });
   }
 

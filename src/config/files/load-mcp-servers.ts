@@ -18,7 +18,7 @@ import { type LoadedMcpServers, type LoadMcpServersOptions, resolveConfigOptions
 export async function loadMcpServers(options: LoadMcpServersOptions = {}): Promise<LoadedMcpServers> {
   const resolved = resolveConfigOptions(options, process.platform);
   const [{ loadServers }, { openForReading }] = await Promise.all([
-    import("./load-servers.js"),
+    import("./merge-config-files.js"),
     import("./config-reader.js"),
   ]);
   return loadServers(resolved, openForReading);

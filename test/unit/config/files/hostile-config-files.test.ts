@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, loadMcpServers } from "../../../../src/index.js";
 import { resolveConfigOptions } from "../../../../src/config/files/config-options.js";
-import { loadServers } from "../../../../src/config/files/load-servers.js";
+import { loadServers } from "../../../../src/config/files/merge-config-files.js";
 import { openForReading } from "../../../../src/config/files/config-reader.js";
 import { deferred } from "../../../fixtures/clients.js";
 import { ConfigFolders } from "../../../fixtures/config-folders.js";

@@ -59,7 +59,7 @@ export function isTransient(error: unknown): error is McpRuntimeError {
 }
 
 /** Requests the status of one task until it has ended. */
-export class TaskWait {
+export class TaskPoller {
   /** The task has ended or the server no longer knows it: there is nothing to cancel. */
   hasEnded = false;
   readonly #awaited: AwaitedTask;
