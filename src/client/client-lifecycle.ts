@@ -172,16 +172,21 @@ export class ClientLifecycle {
     );
   }
 
-  /** Notifies the server on all open sessions. Later sessions request the roots themselves. */
+  /**
+   * Notifies the server on all sessions that are open or opening: it may have requested the roots before a session is
+   * restored. Later sessions request the roots themselves.
+   */
   async sendRootsListChanged(): Promise<void> {
     const { name: server, handlers } = this.config;
     if (typeof handlers.roots !== "function") {
       const text = `The roots of server "${server}" cannot change: set roots to a function in its definition.`;
       throw new McpRuntimeError("invalid-config", text, { server });
     }
-    const sessions = this.#slots.flatMap(({ currentSession }) => currentSession.current?.session ?? []);
     await Promise.all(
-      sessions.map(async (session) => (session.isAlive ? session.sendRootsListChanged?.() : undefined)),
+      this.#slots.map(async ({ currentSession }) => {
+        const session = await currentSession.current?.opening.catch(() => undefined);
+        if (session?.isAlive === true) await session.sendRootsListChanged?.();
+      }),
     );
   }
 

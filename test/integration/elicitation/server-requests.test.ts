@@ -7,6 +7,7 @@ import {
   type ServerDefinition,
   type ServerRequestContext,
 } from "../../../src/index.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
 import { BOOKING, createElicitingServer } from "../../fixtures/eliciting-server.js";
 import {
   createTestClient,
@@ -154,6 +155,23 @@ describe("roots of a function", () => {
     await client.sendRootsListChanged();
     await eventually(() => reread.length === 2);
     expect(reread).toEqual([[{ uri: "file:///new" }], [{ uri: "file:///new" }]]);
+  });
+
+  it("are read again on a session that is being opened while they change, too", async () => {
+    const { promise: isReleased, resolve: release } = deferred();
+    await using server = await startMcpTestServer({
+      intercept: async ({ body }) => {
+        if (JSON.stringify(body).includes("notifications/initialized")) await isReleased;
+        return false;
+      },
+    });
+    await using client = createTestClient(server, { roots: () => [] });
+    const opening = client.ensureSession();
+    await server.waitFor("notifications/initialized");
+    const notified = client.sendRootsListChanged();
+    release();
+    await Promise.all([opening, notified]);
+    expect(server.received("notifications/roots/list_changed")).toHaveLength(1);
   });
 
   it("are a condition of the notification: fixed roots cannot change", async () => {
