@@ -56,6 +56,9 @@ export function describeTlsError(code: string): string | undefined {
   return TLS_ERRORS[code.replace(TLS_ALERT, "")];
 }
 
+/** The message of undici for a status 101 with the header `upgrade`. Its code is that of all errors of a socket. */
+export const BAD_UPGRADE = "bad upgrade";
+
 /**
  * Describes a response that is not valid HTTP, `undefined` for other errors. Completes a sentence that starts with the
  * server's name.
@@ -63,6 +66,7 @@ export function describeTlsError(code: string): string | undefined {
 export function describeMalformedResponse(error: Error): string | undefined {
   if (Reflect.get(error, "code") === "UND_ERR_HEADERS_OVERFLOW")
     return "sent response headers that are larger than Node accepts (16 KiB unless --max-http-header-size is set)";
+  if (error.message === BAD_UPGRADE) return "sent status 101 (switching protocols), which was not requested";
   // A connection that breaks during a response is reported as invalid, too. That error has no code.
   const isCut = error.message.includes("Invalid EOF state");
   return error.name === "HTTPParserError" && !isCut

@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { isConnectError } from "./connect-errors.js";
+import { BAD_UPGRADE, isConnectError } from "./connect-errors.js";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -124,8 +124,14 @@ export class HttpRequestHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: RequestController, status: number, headers: ResponseHeaders): void {
-    if (!this.#isCurrent(controller) || status < 200) return;
-    this.#reader = this.#events.onHeaders(status, headers);
+    if (!this.#isCurrent(controller)) return;
+    if (status >= 200) this.#reader = this.#events.onHeaders(status, headers);
+    else if (status === 101) {
+      // Without the header `upgrade`, for which an assertion of undici would fail.
+      const error = new Error(BAD_UPGRADE);
+      this.onResponseError(controller, error);
+      controller.abort(error);
+    }
   }
 
   onResponseData(controller: RequestController, chunk: Buffer): void {

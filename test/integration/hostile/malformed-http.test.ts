@@ -34,6 +34,12 @@ describe("a response that is not valid HTTP", () => {
     ],
     ["a negative length", `${JSON_HEAD}content-length: -5\r\n\r\n`, "Invalid character in Content-Length"],
     ["a status that is not a number", "HTTP/1.1 abc OK\r\n\r\n", "Invalid status code"],
+    [
+      "another protocol after the headers",
+      "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+      "sent status 101 (switching protocols), which was not requested",
+    ],
+    ["101 without a protocol", "HTTP/1.1 101 Switching Protocols\r\n\r\n", "sent status 101"],
     ["another protocol", "220 smtp.example.com\r\n", "Expected HTTP/"],
     ["a header with a null byte", "HTTP/1.1 200 OK\r\nx: a\u0000b\r\n\r\n", "Invalid header value"],
   ])("is reported as such: %s", async (_, bytes, text) => {
