@@ -92,7 +92,7 @@ export class ReconnectSchedule {
   }
 }
 
-/** Processes that a remote server has failed together do not come back together. */
+/** Spreads the attempts of processes that have lost the same remote server at the same time. */
 const JITTER = 0.2;
 
 /** Credentials that were rejected seldom become valid within seconds; an authorization server may be asked, too. */

@@ -59,8 +59,8 @@ export function notDurableError({ runtime, context }: ToolRun): McpRuntimeError 
 }
 
 /**
- * A call that is sent once for its approval, also if several processes resume the graph, or one of them ends: what is about
- * to be sent is saved before, in the checkpoint and in the `approvalStore`.
+ * A call that is sent once for its approval, also if several processes resume the graph, or one of them ends: the call
+ * is recorded in the checkpoint and in the `approvalStore` before it is sent.
  */
 export class ApprovedCall implements Pick<ToolCaller, "callTool"> {
   readonly #run: ToolRun;

@@ -17,9 +17,9 @@ import { type LoadedMcpServers, type LoadMcpServersOptions, resolveConfigOptions
  */
 export async function loadMcpServers(options: LoadMcpServersOptions = {}): Promise<LoadedMcpServers> {
   const resolved = resolveConfigOptions(options, process.platform);
-  const [{ loadServers }, { openForReading }] = await Promise.all([
+  const [{ mergeConfigFiles }, { openForReading }] = await Promise.all([
     import("./merge-config-files.js"),
     import("./config-reader.js"),
   ]);
-  return loadServers(resolved, openForReading);
+  return mergeConfigFiles(resolved, openForReading);
 }

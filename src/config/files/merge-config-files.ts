@@ -34,7 +34,10 @@ const NO_TOML = 'TOML is not supported: write the servers as JSON, { "mcpServers
 
 type ConfigOrigin = ConfigFile["source"] & Pick<ConfigFile, "folder">;
 
-export function loadServers(settings: ConfigSettings, openFile: OpenFileFunction): Promise<LoadedMcpServers> {
+export function mergeConfigFiles(
+  settings: ConfigSettings,
+  openFile: OpenFileFunction,
+): Promise<LoadedMcpServers> {
   return withSignal(settings.signal, async (scope) => {
     const reader = new ConfigReader(openFile, scope);
     const [results, { rejections, problems }] = await Promise.all([

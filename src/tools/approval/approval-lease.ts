@@ -15,7 +15,10 @@ export async function takeStoreLease(store: LimitedStore, key: string): Promise<
   return store.lease?.(`approvals/${fullHash(key)}`, { ttlMs: LEASE_MS });
 }
 
-/** The approvals that were used, by checkpointer, which keeps more than this of each of these calls. */
+/**
+ * The approvals that were used, by checkpointer. Never removed: the checkpointer itself keeps more data about each of
+ * these calls.
+ */
 const USED_APPROVALS = new WeakMap<object, Set<string>>();
 
 /** Returns `undefined` if another run of this process has the lease. */

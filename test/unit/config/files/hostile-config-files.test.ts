@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, loadMcpServers } from "../../../../src/index.js";
 import { resolveConfigOptions } from "../../../../src/config/files/config-options.js";
-import { loadServers } from "../../../../src/config/files/merge-config-files.js";
+import { mergeConfigFiles } from "../../../../src/config/files/merge-config-files.js";
 import { openForReading } from "../../../../src/config/files/config-reader.js";
 import { deferred } from "../../../fixtures/clients.js";
 import { ConfigFolders } from "../../../fixtures/config-folders.js";
@@ -60,7 +60,7 @@ describe("a config file that is", () => {
     using folders = new ConfigFolders();
     const file = folders.write("project/.mcp.json", GOOD);
     const denied = Object.assign(new Error("denied"), { code: "EACCES" });
-    const loaded = await loadServers(resolveConfigOptions(folders.options(), process.platform), (path) =>
+    const loaded = await mergeConfigFiles(resolveConfigOptions(folders.options(), process.platform), (path) =>
       path === file ? Promise.reject(denied) : openForReading(path),
     );
     expect(loaded.problems).toEqual([
@@ -190,7 +190,7 @@ describe("a file that never opens", () => {
     const caller = new AbortController();
     const settings = resolveConfigOptions(folders.options({ signal: caller.signal }), process.platform);
     const { promise, resolve } = deferred();
-    const loading = loadServers(settings, () => {
+    const loading = mergeConfigFiles(settings, () => {
       resolve();
       return new Promise(() => undefined);
     });
