@@ -7,8 +7,9 @@ import { times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
-const COUNT = 10_000;
-/** Ten thousand of anything take seconds on a busy machine. */
+const SERVERS = 2_000;
+const TOOL_SETS = 10_000;
+/** Thousands of anything take seconds on a busy machine. */
 const PATIENT = { timeout: 120_000 };
 
 /** How many of the objects are still referenced. A few may be on the stack. */
@@ -22,7 +23,7 @@ async function settle(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe("10,000 servers that were added and removed", PATIENT, () => {
+describe("2,000 servers that were added and removed", PATIENT, () => {
   const LAZY = { url: "http://127.0.0.1:9/mcp", lazy: true } as const;
 
   it("are released by a toolset, with what listens to them", async () => {
@@ -33,7 +34,7 @@ describe("10,000 servers that were added and removed", PATIENT, () => {
     mcp.on("requestEnded", () => undefined);
     mcp.on("toolsChanged", () => undefined);
     const refs: WeakRef<object>[] = [];
-    for (const n of times(COUNT, (index) => index)) {
+    for (const n of times(SERVERS, (index) => index)) {
       const name = `s${n % 7}`;
       await mcp.servers.add(name, LAZY);
       refs.push(new WeakRef(mcp.servers.serverSet.get(name)));
@@ -67,7 +68,7 @@ describe("10,000 servers that were added and removed", PATIENT, () => {
     const refs: WeakRef<object>[] = [];
     // Each caller has tools of its own, so the registry lists none of these servers.
     const identity = () => "alice";
-    for (const n of times(COUNT, (index) => index)) {
+    for (const n of times(SERVERS, (index) => index)) {
       await manager.add(`s${n}`, { ...LAZY, identity });
       await registry.records();
       refs.push(new WeakRef(manager.serverSet.get(`s${n}`)));
@@ -90,9 +91,9 @@ describe("10,000 sets of tools of one client", PATIENT, () => {
     for (const _ of times(100, create)) await settle();
     collectGarbage();
     const before = process.memoryUsage().heapUsed;
-    const refs = times(COUNT, create);
+    const refs = times(TOOL_SETS, create);
     await settle();
     expect(countAlive(refs)).toBeLessThan(10);
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(COUNT * 500);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(TOOL_SETS * 500);
   });
 });
