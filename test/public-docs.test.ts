@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript-5.9";
@@ -6,15 +6,14 @@ import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The published types of the package's entry points. */
+/** The published types of the package's entry points. Needs `npm run build`. */
 function findEntryPoints(): string[] {
   const manifest = JSON.parse(readFileSync(`${root}/package.json`, "utf8")) as {
     readonly exports: Readonly<Record<string, { readonly default?: string } | string>>;
   };
   return Object.values(manifest.exports)
     .flatMap((entry) => (typeof entry === "string" ? [] : [entry.default ?? ""]))
-    .map((file) => `${root}${file.replace("./", "").replace(/\.js$/, ".d.ts")}`)
-    .filter((file) => existsSync(file));
+    .map((file) => `${root}${file.replace("./", "").replace(/\.js$/, ".d.ts")}`);
 }
 
 function createProgram(): ts.Program {
