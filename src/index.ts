@@ -193,7 +193,6 @@ export type { KeyValueStore } from "./stores/key-value-store.js";
 export type {
   ApproveToolsOptions,
   CallerConfig,
-  McpToolset,
   ToolsetCall,
   ToolsetCallOptions,
   ToolsetClients,
@@ -203,6 +202,7 @@ export type {
   ResourceSelection,
   SkillSelection,
 } from "./toolset/mcp-toolset.js";
+export type { McpToolset } from "./toolset/toolset.js";
 export type {
   InputResponse,
   InputRequest,

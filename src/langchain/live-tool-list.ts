@@ -5,7 +5,8 @@ import { printValue } from "../errors/sanitize-text.js";
 import { McpTool } from "../tools/mcp-tool.js";
 import { ALWAYS_THROWN, EMPTY_ARTIFACT, toToolFailure } from "../tools/tool-failure.js";
 import { filterTools, hasFilter } from "../tools/tool-filter.js";
-import { belongsTo, type McpToolset, toCallerContext } from "../toolset/mcp-toolset.js";
+import { belongsTo, toCallerContext } from "../toolset/mcp-toolset.js";
+import type { McpToolset } from "../toolset/toolset.js";
 import { SHARED_IDENTITY } from "../session/session.js";
 
 /** A changed tool for the model to see. An agent that holds the old tool object does not accept the new one. */

@@ -21,7 +21,8 @@ import {
 import type { McpTool } from "../tools/mcp-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import { matchesName } from "../tools/resolve-tool-rules.js";
-import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
+import { assertToolset } from "../toolset/mcp-toolset.js";
+import type { McpToolset } from "../toolset/toolset.js";
 import { LiveToolList } from "./live-tool-list.js";
 import { LOAD_TOOL, SEARCH_TOOL, selectLoadedTools } from "./loaded-tools.js";
 

@@ -16,8 +16,8 @@ import {
   type ServerLookup,
 } from "./toolset-options.js";
 import { toListedTools, ToolList, type ServerToolsInput } from "./tool-list.js";
-import type { McpToolset } from "./mcp-toolset.js";
 import { startToolset } from "./start-toolset.js";
+import type { McpToolset } from "./toolset.js";
 import type {
   AddressedServerDefinition,
   ResolveContext,

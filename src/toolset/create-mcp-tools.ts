@@ -5,8 +5,8 @@ import { configError } from "../errors/mcp-runtime-error.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
 import { type McpToolsOptions, resolveFactoryOptions, TOOLS_OPTIONS_SCHEMA } from "./toolset-options.js";
 import { toListedTools, ToolList } from "./tool-list.js";
-import type { McpToolset } from "./mcp-toolset.js";
 import { startToolset } from "./start-toolset.js";
+import type { McpToolset } from "./toolset.js";
 
 /** Like the overload below, with the servers as most MCP clients write them. */
 export async function createMcpTools<Name extends string>(

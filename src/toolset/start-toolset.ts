@@ -2,9 +2,8 @@ import type { ManagedServer } from "../manager/managed-server.js";
 import type { StartOptions } from "../manager/manager-options.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import { startServers } from "../manager/start-servers.js";
-import type { McpToolset } from "./mcp-toolset.js";
 import type { ToolList } from "./tool-list.js";
-import { Toolset, type ToolsetDependencies } from "./toolset.js";
+import { type McpToolset, Toolset, type ToolsetDependencies } from "./toolset.js";
 
 interface StartToolsetOptions extends ToolsetDependencies {
   readonly options: StartOptions;

@@ -33,7 +33,6 @@ import type { ToolList } from "./tool-list.js";
 import {
   type ApproveToolsOptions,
   type CallerConfig,
-  type McpToolset,
   type ToolsetCall,
   type ToolsetCallOptions,
   type ToolsetClients,
@@ -59,8 +58,9 @@ export interface ToolsetDependencies {
   readonly snapshots?: ReadonlyMap<string, readonly McpToolInfo[]>;
 }
 
-/** Implements `McpToolset` on top of one manager. */
-export class Toolset<Name extends string> implements McpToolset<Name> {
+/** A toolset on top of one manager. */
+export class Toolset<Name extends string> implements AsyncDisposable {
+  /** Adds, removes, connects and disconnects servers at run time. */
   readonly servers: McpServerManager;
   readonly #tools: ToolList;
   readonly #snapshots: ReadonlyMap<string, readonly McpToolInfo[]>;
@@ -77,10 +77,23 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     }
   }
 
+  /**
+   * The current tools. It is replaced by a new array when a server connects late, changes its tools or is removed
+   * (event `toolsChanged`); an unchanged tool stays the same object. The array is frozen: to add tools of your own, use
+   * `[...toolset.tools, mine]` or `getTools()`.
+   */
   get tools(): McpTool[] {
     return this.#tools.visible;
   }
 
+  /**
+   * The clients by server name. Also iterable.
+   *
+   * @example
+   * ```ts
+   * for (const client of toolset.clients) await client.close();
+   * ```
+   */
   get clients(): ToolsetClients<Name> {
     const { clients } = this.servers;
     // Not enumerable, so that Object.keys and spreading give server names only.
@@ -89,22 +102,35 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     }) as ToolsetClients<Name>;
   }
 
+  /**
+   * The tools of the given servers, or of all, as a new array. `read_result` (option `largeResults`) is always included.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server
+   */
   getTools(...servers: Name[]): McpTool[] {
     if (servers.length === 0) return [...this.tools];
     for (const server of servers) this.#serverSet.get(server);
     return this.tools.filter((tool) => belongsTo(tool, servers));
   }
 
+  /**
+   * Lists the tools that the servers offer to one caller. A call of these tools still uses the config of that call.
+   * @throws McpRuntimeError why a server that is not `optional` could not be listed
+   */
   async toolsFor(config: CallerConfig): Promise<McpTool[]> {
     return this.#tools.listForCaller(config);
   }
 
+  /**
+   * Lists the tools of all servers again, regardless of the cache.
+   * @throws McpRuntimeError why a server could not be listed
+   */
   async refresh(config: CallerConfig = {}): Promise<void> {
     const caller = { context: toCallerContext(config) };
     const refreshing = this.#serverSet.enabled.map(({ catalog }) => catalog.refresh(caller));
     unwrapServers(await Promise.allSettled(refreshing));
   }
 
+  /** Compares the servers' current tools with those that this toolset was created from. */
   async detectDrift(config: CallerConfig = {}): Promise<Readonly<Record<Name, ServerDrift>>> {
     const caller = { context: toCallerContext(config) };
     const { enabled, events } = this.#serverSet;
@@ -124,6 +150,10 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return toRecord(await Promise.all(entries)) as Record<Name, ServerDrift>;
   }
 
+  /**
+   * Approves the current tools of the servers, for use with option `pin`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server could not be listed
+   */
   async approveTools(options: ApproveToolsOptions<Name> = {}): Promise<void> {
     const { selected, caller } = this.#toApproval("approveTools", options);
     await Promise.all(
@@ -134,6 +164,10 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     );
   }
 
+  /**
+   * Approves the current skills of the servers, for use with option `pin`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server could not be listed
+   */
   async approveSkills(options: ApproveToolsOptions<Name> = {}): Promise<void> {
     const { selected, caller } = this.#toApproval("approveSkills", options);
     await Promise.all(selected.map(({ skills }) => skills.approve(caller)));
@@ -148,11 +182,20 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return { selected, caller: { context: toCallerContext(config) } };
   }
 
+  /**
+   * Calls a tool with the same rules, hooks and validation as the LangChain tool, and returns the MCP result. If the tool
+   * ran and reported an error, that is a result with `isError: true`: it is returned, not thrown.
+   * @throws McpRuntimeError kind `not-found` for an unknown tool, or why the call failed
+   */
   async callTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<ToolResult> {
     const { tool, args, config } = await this.#resolveCall(call, options);
     return tool.run(args, config);
   }
 
+  /**
+   * Like `callTool`, but returns an `McpRuntimeError` in the outcome instead of throwing it. `ok: true` means that the
+   * server responded: check `result.isError`, too.
+   */
   async tryCallTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<CallOutcome> {
     const requestId = call?.id ?? randomUUID();
     const details = { server: call?.server ?? "", tool: call?.name, requestId };
@@ -163,6 +206,19 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     });
   }
 
+  /**
+   * Calls several tools concurrently. The outcomes are in the order of the calls. A call may be made from the results of
+   * other calls of the array, which it names by `id`.
+   * @throws McpRuntimeError kind `invalid-config` if the arguments are invalid, or a dependency is unknown or circular;
+   * nothing is sent then
+   * @example
+   * ```ts
+   * const [user, orders] = await toolset.callTools([
+   *   { id: "user", name: "find_user", args: { email } },
+   *   { dependsOn: ["user"], call: ({ user }) => ({ name: "list_orders", args: { id: user.text() } }) },
+   * ]);
+   * ```
+   */
   async callTools(
     calls: readonly (ToolsetCall<Name> | DependentCall<ToolsetCall<Name>>)[],
     options: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency"> = {},
@@ -173,6 +229,10 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return runCalls(calls, { concurrency, signal, tryCall: (call) => this.tryCallTool(call, each) });
   }
 
+  /**
+   * Reads resources of a server as LangChain documents.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a resource could not be read
+   */
   async getResources(
     selection: ResourceSelection<Name>,
     options: ToolsetCallOptions = {},
@@ -200,6 +260,10 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     );
   }
 
+  /**
+   * Gets a prompt of a server as LangChain messages.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why the prompt could not be read
+   */
   async getPrompt(call: ToolsetPromptCall<Name>, options: ToolsetCallOptions = {}): Promise<BaseMessage[]> {
     const { client, caller } = this.#toServerCall("getPrompt", call?.server, options);
     const { server: _, ...promptCall } = call;
@@ -208,6 +272,11 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return toMessages(prompt);
   }
 
+  /**
+   * Lists the skills of the servers, or of one of them, without those that `pin: "block"` blocks. No file is read.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server that is not `optional` could not be
+   * listed
+   */
   async listSkills(
     selection: { readonly server?: Name | undefined } = {},
     options: ToolsetCallOptions = {},
@@ -232,6 +301,12 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return unwrapServers(await Promise.allSettled(listing)).flat();
   }
 
+  /**
+   * Reads a file of a skill, `SKILL.md` unless `file` is set, and verifies it. Other files are those of the version whose
+   * `SKILL.md` was read last by the same caller in the same thread.
+   * @throws McpRuntimeError kind `invalid-response` if the file is not the listed one, `denied` if the skill is blocked,
+   * `not-found` if the server does not have it
+   */
   async readSkill(selection: SkillSelection<Name>, options: ToolsetCallOptions = {}): Promise<McpSkillFile> {
     const { server, caller } = this.#toServerCall("readSkill", selection?.server, options);
     const subject = "The call to readSkill";
@@ -239,6 +314,11 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return server.skills.read(skill, { ...caller, file });
   }
 
+  /**
+   * The `instructions` of the connected servers that have any, for a system prompt. A server with an `identity` may
+   * send other instructions to each caller: with `config`, those that it sent to this caller; without, those for
+   * discovery, and none if that has no identity.
+   */
   instructions(config?: CallerConfig): Readonly<Partial<Record<Name, string>>> {
     const caller = config === undefined ? {} : { context: toCallerContext(config) };
     const entries = this.#serverSet.enabled.flatMap(({ name, client }) => {
@@ -248,6 +328,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return toRecord(entries) as Partial<Record<Name, string>>;
   }
 
+  /** The state of each server, by name. */
   status(): Readonly<Record<Name, ServerStatus>> {
     const costs: TokenCosts = this.tokenCosts();
     const counts = new Map<string, number>();
@@ -258,19 +339,29 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return toRecord(entries) as Record<Name, ServerStatus>;
   }
 
+  /**
+   * Estimates how many tokens the definitions of the tools take in every request to a model, in all and by server and
+   * tool.
+   */
   tokenCosts(options: TokenCostOptions = {}): TokenCosts<Name> {
     const { countTokens } = assertOptions(options, TOKEN_COST_OPTIONS, { subject: "The call to tokenCosts" });
     return toTokenCosts(this.tools, countTokens);
   }
 
+  /** Call metrics by server and tool, as a frozen copy. */
   metrics(): Readonly<Record<Name, ServerMetrics>> {
     return this.servers.metrics();
   }
 
+  /** The metrics of all current servers in total, as a frozen copy; quantiles are over the calls of all. */
   totalMetrics(): ServerTotals {
     return this.servers.totalMetrics();
   }
 
+  /**
+   * Subscribes to an event. Returns a function that unsubscribes.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown event or a listener that is not a function
+   */
   on<Event extends keyof ToolsetEvents<Name>>(
     event: Event,
     listener: (event: ToolsetEvents<Name>[Event]) => void,
@@ -291,6 +382,10 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     };
   }
 
+  /**
+   * Closes all clients. Calls of this toolset's tools then fail with kind `closed`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown option
+   */
   async close(options?: CloseOptions): Promise<void> {
     await this.servers.close(options);
   }
@@ -341,6 +436,18 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return { tool, args, config: { ...runConfig, ...omitUndefined(limits), ...toolCall } };
   }
 }
+
+/**
+ * LangChain tools of MCP servers, with the clients behind them. Close it when it is no longer used.
+ *
+ * @example
+ * ```ts
+ * await using toolset = await createMcpTools({ weather: { url: "https://weather.example.com/mcp" } });
+ * const agent = createAgent({ model, tools: toolset.tools });
+ * const result = await toolset.callTool({ name: "forecast", args: { city: "Oslo" } });
+ * ```
+ */
+export interface McpToolset<Name extends string = string> extends Pick<Toolset<Name>, keyof Toolset<Name>> {}
 
 const CALL_KEYS = { signal: true, timeoutMs: true, config: true } as const;
 const CALL_OPTIONS = optionKeys<ToolsetCallOptions>(CALL_KEYS);
