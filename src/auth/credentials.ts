@@ -98,9 +98,10 @@ export class Credentials {
     const token = this.#parseToken(source === undefined ? auth : tokens?.access_token);
     leases.push(redactor.addRotating(token, collectHeaderSecrets));
     const isBound = tokens !== undefined && dpop.isBound(tokens);
-    const { authorization = "" } = this.#parseHeaders({
-      authorization: `${isBound ? "DPoP" : "Bearer"} ${token}`,
-    });
+    const { authorization = "" } = this.#parseHeaders(
+      { authorization: `${isBound ? "DPoP" : "Bearer"} ${token}` },
+      "auth",
+    );
     const createDpopProof = (method: string, url: string | URL) => dpop.createProof(method, url, token);
     return this.#keep(context, {
       headers: { ...headers, authorization },
@@ -169,7 +170,7 @@ export class Credentials {
   async #getHeaders(context: CallContext): Promise<HeaderValues> {
     const { headersProvider } = this.#deps;
     if (headersProvider === undefined) return {};
-    return this.#parseHeaders(await this.#callProvider("headers", headersProvider, context));
+    return this.#parseHeaders(await this.#callProvider("headers", headersProvider, context), "headers");
   }
 
   /** Returns a token or the source of tokens. */
@@ -214,8 +215,8 @@ export class Credentials {
     }
   }
 
-  #parseHeaders(headers: unknown): HeaderValues {
-    return parseOptions(HEADERS_SCHEMA, headers, this.#describeReturnValue("headers"));
+  #parseHeaders(headers: unknown, source: "headers" | "auth"): HeaderValues {
+    return parseOptions(HEADERS_SCHEMA, headers, this.#describeReturnValue(source));
   }
 
   #describeReturnValue(name: "headers" | "auth") {

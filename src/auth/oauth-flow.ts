@@ -2,9 +2,10 @@ import { SingleFlight } from "../async/single-flight.js";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider, OAuthTokens } from "../config/credential-options.js";
 import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-secrets.js";
+import { HEADERS_SCHEMA } from "../config/http-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
-import { omitUndefined, tryDecodeURIComponent } from "../json/json.js";
+import { type JsonObject, omitUndefined, tryDecodeURIComponent } from "../json/json.js";
 import { type Dpop, withDpop } from "./dpop.js";
 import { getErrorText, GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead } from "../net/http-request.js";
@@ -208,6 +209,7 @@ export class OAuthFlow {
       this.#requestedScope = params.get("scope") ?? this.#requestedScope;
       const response = await fetch(url, init);
       const body = init?.method === "POST" ? await peekJson(response) : undefined;
+      if (response.ok && body !== undefined) assertUsable(body);
       for (const name of SECRET_FIELDS) {
         const value = body?.[name];
         if (typeof value === "string") registerSecret(value);
@@ -254,6 +256,28 @@ const SECRET_FIELDS = [
   "client_secret",
   "registration_access_token",
 ];
+
+/** More than any token has, and more than servers accept in a header. */
+const MAX_TOKEN_LENGTH = 65_536;
+/** The id of a client is a part of the URL of a login. */
+const MAX_CLIENT_ID_LENGTH = 4_096;
+
+/** Rejects what cannot be used, before it is saved: it would be read for every request, and never be replaced. */
+function assertUsable(body: JsonObject): void {
+  for (const name of [...SECRET_FIELDS, "client_id"]) {
+    const value = body[name];
+    const maxLength = name === "client_id" ? MAX_CLIENT_ID_LENGTH : MAX_TOKEN_LENGTH;
+    if (typeof value === "string" && value.length > maxLength)
+      throw new Error(
+        `The authorization server returned an invalid ${name}: it exceeds ${maxLength} characters.`,
+      );
+  }
+  const { access_token: token } = body;
+  if (typeof token !== "string") return;
+  const isHeader = HEADERS_SCHEMA.safeParse({ authorization: `Bearer ${token}` }).success;
+  if (token.trim() === "" || !isHeader)
+    throw new Error("The authorization server returned an access_token that cannot be sent in a header.");
+}
 
 /** The credentials of an `Authorization` header and, with basic authentication, the password. */
 function collectAuthorizationSecrets(header: string): string[] {

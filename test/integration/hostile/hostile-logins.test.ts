@@ -1,6 +1,8 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createTestClient, echo, rejection } from "../../fixtures/clients.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
+import { IdentityProvider } from "../../fixtures/identity-provider.js";
+import { startProtectedServer } from "../../fixtures/protected-server.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 
 /** A server that is its own authorization server. */
@@ -36,4 +38,67 @@ it.each([
   expect(failure).toMatchObject({ kind: "unauthorized", authorizationUrl: undefined });
   expect(failure.message).toContain(text);
   expect(provider.redirects).toEqual([]);
+});
+
+describe.each<[string, object, string]>([
+  ["an access token with a line break", { access_token: "abcd\r\nx-user: admin" }, "access_token"],
+  ["a blank access token", { access_token: " " }, "access_token"],
+  ["an access token of a missing value", { access_token: "undefined" }, "access_token"],
+  ["a long access token", { access_token: "x".repeat(70_000) }, "access_token"],
+  ["a long refresh token", { refresh_token: "x".repeat(70_000) }, "refresh_token"],
+])("%s", (_, tokenFields, field) => {
+  it("is not saved by a provider, and the next call requests another", async () => {
+    await using server = await startProtectedServer();
+    const provider = server.machine();
+    await using client = server.clientWith(provider);
+    server.oauth.tokenFields = tokenFields;
+    const failure = await rejection(client.callTool(echo()));
+    expect(failure.kind).toBe("unauthorized");
+    expect(failure.message).toContain(field);
+    expect(provider.tokens()).toBeUndefined();
+    server.oauth.tokenFields = {};
+    expect((await client.callTool(echo("again"))).text()).toBe("again");
+  });
+
+  it("is not kept for a grant", async () => {
+    await using server = await startProtectedServer();
+    await using idp = await IdentityProvider.start();
+    const { oauth } = server;
+    oauth.trustedKey = idp.key.publicKey;
+    const assertion = idp.issueWorkloadToken(oauth.origin);
+    await using client = server.clientWith({ grant: "jwt-bearer", issuer: oauth.origin, assertion });
+    oauth.tokenFields = tokenFields;
+    expect((await rejection(client.callTool(echo()))).message).toContain(field);
+    oauth.tokenFields = {};
+    expect((await client.callTool(echo("again"))).text()).toBe("again");
+  });
+});
+
+it("a registered client with a long id is not saved", async () => {
+  await using server = await startRawServer(({ request, response, body }) => {
+    const origin = `http://${request.headers.host}`;
+    const { url = "" } = request;
+    const documents: Record<string, object> = {
+      "oauth-authorization-server": {
+        issuer: origin,
+        authorization_endpoint: `${origin}/login`,
+        token_endpoint: `${origin}/token`,
+        registration_endpoint: `${origin}/register`,
+        response_types_supported: ["code"],
+        code_challenge_methods_supported: ["S256"],
+      },
+      register: { ...body, client_id: "x".repeat(5_000) },
+    };
+    const [, document] = Object.entries(documents).find(([name]) => url.includes(name)) ?? [];
+    response.writeHead(document === undefined ? 401 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(document ?? {}));
+  });
+  const saved: unknown[] = [];
+  const provider = Object.assign(new MemoryOAuthProvider(), {
+    clientInformation: () => undefined,
+    saveClientInformation: (client: unknown) => saved.push(client),
+  });
+  await using client = createTestClient(server, { auth: provider as never });
+  expect((await rejection(client.callTool(echo()))).message).toContain("client_id");
+  expect(saved).toEqual([]);
 });
