@@ -2,7 +2,7 @@ import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { printValue } from "../../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, tryParseJson } from "../../json/json.js";
 import { AddressGuard } from "../../net/address-guard.js";
 import { type HttpErrorContext, fromHttpStatus } from "../http/http-errors.js";
 import {
@@ -143,12 +143,13 @@ interface ApiGatewayResponse {
 function parsePayload(payload: string, context: HttpErrorContext): unknown[] {
   const result = parseJsonTwice(payload, context);
   const value = isApiGatewayResponse(result) ? parseJsonTwice(decodeBody(result, context), context) : result;
-  if (isTooDeep(value)) throw invalidResponseError(context, TOO_DEEP);
   return Array.isArray(value) ? value : [value];
 }
 
 function isApiGatewayResponse(value: unknown): value is JsonObject & ApiGatewayResponse {
-  return isPlainObject(value) && typeof value["statusCode"] === "number" && value["jsonrpc"] === undefined;
+  if (!isPlainObject(value) || value["jsonrpc"] !== undefined) return false;
+  const { statusCode } = value;
+  return Number.isInteger(statusCode) && Number(statusCode) >= 100 && Number(statusCode) <= 599;
 }
 
 function decodeBody(response: ApiGatewayResponse, context: HttpErrorContext): unknown {
@@ -165,19 +166,24 @@ function decodeBody(response: ApiGatewayResponse, context: HttpErrorContext): un
 
 function lowerCaseHeaders({ headers }: ApiGatewayResponse): Record<string, string> {
   const entries = isPlainObject(headers) ? Object.entries(headers) : [];
-  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), printValue(value)]));
+  const valid = entries.filter(([, value]) => typeof value === "string" || typeof value === "number");
+  return Object.fromEntries(valid.map(([name, value]) => [name.toLowerCase(), printValue(value)]));
 }
 
 /** Some functions return serialized JSON as a string, so a string result is parsed once more. */
 function parseJsonTwice(value: unknown, context: HttpErrorContext): unknown {
   if (typeof value !== "string") return value;
   if (value === "") throw invalidResponseError(context, "it is empty");
-  try {
-    const inner: unknown = JSON.parse(value);
-    return typeof inner === "string" ? JSON.parse(inner) : inner;
-  } catch {
-    throw invalidResponseError(context, "it is not valid JSON");
-  }
+  const outer = parseJson(value, context);
+  return typeof outer === "string" ? parseJson(outer, context) : outer;
+}
+
+/** Everything that is read from the value later, such as headers, is limited in depth. */
+function parseJson(text: string, context: HttpErrorContext): unknown {
+  const value = tryParseJson(text);
+  if (value === undefined) throw invalidResponseError(context, "it is not valid JSON");
+  if (isTooDeep(value)) throw invalidResponseError(context, TOO_DEEP);
+  return value;
 }
 
 /** All sessions share one AWS client with one connection pool. */

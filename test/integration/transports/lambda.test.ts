@@ -467,3 +467,25 @@ describe("the settings of the AWS SDK", () => {
     expect(endpoint.invocations).toEqual([]);
   });
 });
+
+it.each<[string, string, string]>([
+  ["a body that is 20,000 levels deep", `{"statusCode":500,"body":${deepArray(20_000)}}`, "invalid-response"],
+  ["a deep header", `{"statusCode":500,"headers":{"a":${deepArray(20_000)}}}`, "invalid-response"],
+  ["a header that is an object", '{"statusCode":429,"headers":{"a":{"toString":1}}}', "rate-limited"],
+  ["a status that HTTP does not have", '{"statusCode":-1,"body":""}', "invalid-response"],
+])("a result for API Gateway with %s is a failure of the call", async (_, payload, kind) => {
+  await using endpoint = await LambdaEndpoint.start(
+    createFunction(({ response }) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(payload);
+      return RESPONDED;
+    }),
+  );
+  await using client = createLambdaClient(endpoint);
+  const failure = await rejection(client.callTool(echo()));
+  expect(failure).toMatchObject({ kind, server: "function" });
+});
+
+function deepArray(levels: number): string {
+  return "[".repeat(levels) + "]".repeat(levels);
+}
