@@ -61,7 +61,8 @@ export function getCreatedTask(result: unknown): JsonObject | undefined {
   // In 2026-07-28 the result is the task (SDK 2.x adds empty content); in 2025-11-25 it contains the task.
   const isTask = result["resultType"] === "task";
   const task = isTask || result["content"] !== undefined ? isTask && result : result["task"];
-  return isPlainObject(task) && typeof task["taskId"] === "string" ? task : undefined;
+  // An invalid id is an invalid task: as a result, it would be an empty one.
+  return isPlainObject(task) && (isTask || task["taskId"] !== undefined) ? task : undefined;
 }
 
 /** Parses a task of either protocol revision. Invalid optional fields are dropped. */

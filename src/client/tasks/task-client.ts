@@ -1,4 +1,5 @@
 import { optionKeys } from "../../config/parse-options.js";
+import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { printValue } from "../../errors/sanitize-text.js";
 import { type JsonObject, toObject } from "../../json/json.js";
@@ -35,6 +36,7 @@ const WAIT_OPTIONS = optionKeys<WaitForTaskOptions>({ ...REQUEST_KEYS, onProgres
 
 const CANCEL_TIMEOUT_MS = 5_000;
 const MAX_LIST_PAGES = 100;
+const MAX_LISTED_TASKS = 200_000;
 
 /** Reads, awaits and cancels the tasks of one server, in both protocol revisions. */
 export class TaskClient {
@@ -94,27 +96,33 @@ export class TaskClient {
 
   /** All or nothing, like other lists. */
   async list(options: RequestOptions): Promise<McpTask[]> {
-    const { server, runner } = this.#deps;
+    const { runner, lifecycle, clock } = this.#deps;
+    const startedAt = clock.now();
     return runner.runOperation(options, async (send) => {
+      const { totalMs } = lifecycle.config.timeouts;
       const tasks: McpTask[] = [];
       let cursor: unknown;
       for (let page = 0; page < MAX_LIST_PAGES; page += 1) {
+        // All pages share one total timeout; 0 means no timeout.
+        const remainingMs = totalMs === 0 ? 0 : Math.max(1, totalMs - (clock.now() - startedAt));
         const params = cursor === undefined ? {} : { cursor };
-        const result = await send("tasks/list", params, IDEMPOTENT_CALL);
-        const { tasks: listed, nextCursor } = toObject(result);
-        if (!Array.isArray(listed))
-          throw new McpRuntimeError(
-            "invalid-response",
-            `Server "${server}" sent a list of tasks that is not an array.`,
-            { server },
-          );
+        const result = await send("tasks/list", params, { ...IDEMPOTENT_CALL, totalMs: remainingMs });
+        const { tasks: listed, nextCursor = null } = toObject(result);
+        if (!Array.isArray(listed)) throw this.#listError("a list of tasks that is not an array");
+        if (tasks.length + listed.length > MAX_LISTED_TASKS)
+          throw this.#listError(`a list of more than ${MAX_LISTED_TASKS} tasks`, "too-large");
         for (const task of listed) tasks.push(parseTask(task, this.#deps));
-        if (typeof nextCursor !== "string" || nextCursor === "") return tasks;
+        if (nextCursor === null || nextCursor === "") return tasks;
+        if (typeof nextCursor !== "string") throw this.#listError("a cursor that is not a string");
         cursor = nextCursor;
       }
-      const text = `Server "${server}" lists tasks on more than ${MAX_LIST_PAGES} pages.`;
-      throw new McpRuntimeError("too-large", text, { server });
+      throw this.#listError(`a list of tasks on more than ${MAX_LIST_PAGES} pages`, "too-large");
     });
+  }
+
+  #listError(problem: string, kind: FailureKind = "invalid-response"): McpRuntimeError {
+    const { server } = this.#deps;
+    return new McpRuntimeError(kind, `Server "${server}" sent ${problem}.`, { server });
   }
 
   /** The caller does not wait for it. */

@@ -2,6 +2,7 @@ import type { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/clock.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { excerpt } from "../../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import type { Session } from "../../session/session.js";
 import { readResponse } from "../../transports/json-rpc.js";
@@ -39,6 +40,9 @@ const MIN_POLL_INTERVAL_MS = 10;
 const MAX_POLL_INTERVAL_MS = 300_000;
 /** Tasks that were created together are not polled together. */
 const JITTER = 0.2;
+/** How much input a task may require while it is awaited, in requests and in characters of their keys. */
+const MAX_INPUT_REQUESTS = 1_000;
+const MAX_INPUT_KEY_CHARS = 4_096;
 /** The wait continues while a server restarts; this long after the first failed status request, it fails. */
 const MAX_UNREACHABLE_MS = 300_000;
 
@@ -265,6 +269,12 @@ export class TaskPoller {
     // The server may not have processed earlier answers yet.
     const unanswered = Object.entries(inputRequests).filter(([key]) => !this.#answeredKeys.has(key));
     if (unanswered.length === 0) return undefined;
+    const isExcessive = this.#answeredKeys.size + unanswered.length > MAX_INPUT_REQUESTS;
+    if (isExcessive || unanswered.some(([key]) => key.length > MAX_INPUT_KEY_CHARS))
+      throw this.#error(
+        "invalid-response",
+        `requires input more than ${MAX_INPUT_REQUESTS} times, or with keys of more than ${MAX_INPUT_KEY_CHARS} characters`,
+      );
     if (this.#session?.answerInput === undefined)
       throw this.#error(
         "invalid-response",
@@ -317,7 +327,7 @@ export class TaskPoller {
 
   #error(kind: FailureKind, problem: string, cause?: unknown): McpRuntimeError {
     const { statusMessage } = this.#task ?? {};
-    const detail = statusMessage === undefined ? "." : `: ${statusMessage}`;
+    const detail = statusMessage === undefined ? "." : `: ${excerpt(statusMessage)}`;
     return new McpRuntimeError(kind, `${this.#subject} ${problem}${detail}`, { cause });
   }
 
