@@ -1,5 +1,6 @@
 import { deepFreeze, isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { sanitizeText, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { isLargerThan } from "../json/describe-value.js";
 
 /** Common fields of tools, resources, templates and prompts. */
 interface BaseInfo {
@@ -205,10 +206,16 @@ function optionalString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function optionalObject(value: unknown): JsonObject | undefined {
-  return isPlainObject(value) ? value : undefined;
+/** The limit for one field of an item that is kept as sent. Copying and freezing many values would take too long. */
+const MAX_FIELD_CHARS = 1_048_576;
+
+/** Returns an object as sent; `undefined` for another or a large value. */
+export function optionalObject(value: unknown): JsonObject | undefined {
+  return isPlainObject(value) && !isLargerThan(value, MAX_FIELD_CHARS) ? value : undefined;
 }
 
 function optionalObjects(value: unknown): JsonObject[] | undefined {
-  return Array.isArray(value) ? value.filter(isPlainObject) : undefined;
+  return Array.isArray(value) && !isLargerThan(value, MAX_FIELD_CHARS)
+    ? value.filter(isPlainObject)
+    : undefined;
 }

@@ -65,19 +65,24 @@ export function toJson(value: unknown): string {
 
 /** Returns a value as JSON, or `undefined` if it is longer. A longer value is not serialized. */
 export function toJsonWithin(value: unknown, maxChars: number): string | undefined {
+  const text = isLargerThan(value, maxChars) ? undefined : toJson(value);
+  return text === undefined || text.length > maxChars ? undefined : text;
+}
+
+/** Whether the names, strings and other values in a value have more than `maxChars` characters, counting others as one. */
+export function isLargerThan(value: unknown, maxChars: number): boolean {
   let remaining = maxChars;
   const stack: unknown[] = [value];
   while (stack.length > 0) {
     const next = stack.pop();
     remaining -= typeof next === "string" ? next.length : 1;
-    if (remaining < 0 || (Array.isArray(next) && next.length > remaining)) return undefined;
-    if (Array.isArray(next)) stack.push(...(next as unknown[]));
+    if (remaining < 0 || (Array.isArray(next) && next.length > remaining)) return true;
+    if (Array.isArray(next)) for (const item of next) stack.push(item);
     else if (isPlainObject(next)) {
       const keys = Object.keys(next);
-      if (keys.length > remaining) return undefined;
+      if (keys.length > remaining) return true;
       for (const key of keys) stack.push(key, next[key]);
     }
   }
-  const text = toJson(value);
-  return text.length > maxChars ? undefined : text;
+  return false;
 }

@@ -3,7 +3,7 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import { ZOD_CONTEXT } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
 import { LEGACY_VERSIONS } from "./protocol-eras.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
@@ -71,7 +71,7 @@ async function openServerStream(
 /** Lenient where servers differ; the session does not use more than this. */
 const INITIALIZE_RESULT = z.object({
   protocolVersion: z.string(),
-  capabilities: z.record(z.string(), z.unknown()),
+  capabilities: z.custom<JsonObject>(isPlainObject),
   serverInfo: SERVER_INFO,
   instructions: INSTRUCTIONS.optional(),
 });

@@ -82,7 +82,7 @@ function isVersionRejection(failure: unknown): boolean {
 
 const DISCOVER_RESULT = z.object({
   supportedVersions: z.array(z.string()),
-  capabilities: z.record(z.string(), z.unknown()),
+  capabilities: z.custom<JsonObject>(isPlainObject),
   instructions: INSTRUCTIONS.optional().catch(undefined),
   // Servers of a draft have it here instead of in `_meta`.
   serverInfo: SERVER_INFO.optional().catch(undefined),

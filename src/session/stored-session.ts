@@ -7,7 +7,7 @@ import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
-import type { JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { LEGACY_VERSIONS } from "./protocol-eras.js";
 import { INSTRUCTIONS, SERVER_INFO, type ServerMetadata, type Session } from "./session.js";
@@ -41,7 +41,7 @@ const MAX_FAILED_RESUMES = 2;
 const SESSION_ENTRY = z.object({
   id: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
   protocolVersion: z.string().refine((version) => LEGACY_VERSIONS.includes(version)),
-  capabilities: z.record(z.string(), z.unknown()),
+  capabilities: z.custom<JsonObject>(isPlainObject),
   serverInfo: SERVER_INFO,
   instructions: INSTRUCTIONS.optional(),
 });

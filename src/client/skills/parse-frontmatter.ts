@@ -1,5 +1,6 @@
 import { describeThrown } from "../../errors/sanitize-text.js";
 import type { JsonObject } from "../../json/json.js";
+import { MAX_FRONTMATTER_CHARS } from "./skill-info.js";
 import {
   MAX_YAML_DEPTH,
   readFlowValue,
@@ -18,7 +19,6 @@ interface SkillDocument {
 }
 
 const START = "---\n";
-const MAX_FRONTMATTER_CHARS = 65_536;
 
 /**
  * Splits a `SKILL.md` and parses its YAML frontmatter: block mappings and sequences, plain, quoted and block scalars, flow

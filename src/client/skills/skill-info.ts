@@ -1,6 +1,7 @@
-import type { ParsedInfo } from "../../config/list-items.js";
-import { stripHiddenCharacters, truncate } from "../../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
+import { optionalObject, type ParsedInfo } from "../../config/list-items.js";
+import { sanitizeText, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { isLargerThan } from "../../json/describe-value.js";
+import { isPlainObject, type JsonObject, omitUndefined, toObject } from "../../json/json.js";
 
 /** A file of a skill, as its server describes it. */
 export interface McpSkillFileInfo {
@@ -38,8 +39,10 @@ const MAX_FILES = 512;
 export const MAX_SKILL_BYTES = 16 * 1024 * 1024;
 const MAX_DESCRIPTION_CHARS = 1_024;
 const MAX_NAME_CHARS = 64;
-/** Models see the URIs of all skills: a long one would leave no room for the others. */
+/** Models see the URIs of all skills and the paths of their files: a long one would leave no room for the others. */
 const MAX_URI_CHARS = 2_048;
+/** Of `SKILL.md`, and of the same fields in a list. */
+export const MAX_FRONTMATTER_CHARS = 65_536;
 
 const NAME_PATTERN = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const DIGEST_PATTERN = /^sha256:[0-9a-f]{64}$/;
@@ -52,6 +55,8 @@ export function parseSkillInfo(value: unknown): ParsedInfo<McpSkillInfo> {
   if (typeof uri !== "string" || root === undefined)
     return { problem: `has no uri that ends with /${SKILL_FILE}, of at most ${MAX_URI_CHARS} characters` };
   if (!isPlainObject(frontmatter)) return { problem: "has no frontmatter" };
+  if (isLargerThan(frontmatter, MAX_FRONTMATTER_CHARS))
+    return { problem: `has frontmatter of more than ${MAX_FRONTMATTER_CHARS} characters` };
   const { name, description } = frontmatter;
   const isNameValid = typeof name === "string" && name.length <= MAX_NAME_CHARS && NAME_PATTERN.test(name);
   if (!isNameValid || !root.endsWith(`/${name}`))
@@ -59,9 +64,16 @@ export function parseSkillInfo(value: unknown): ParsedInfo<McpSkillInfo> {
   if (typeof description !== "string" || description.trim() === "") return { problem: "has no description" };
   const files = parseFiles(resources, root);
   if (typeof files === "object" && "problem" in files) return files;
-  const text = truncate(stripHiddenCharacters(description).trim(), MAX_DESCRIPTION_CHARS);
+  const text = sanitizeText(description, MAX_DESCRIPTION_CHARS);
   return {
-    item: { uri, name, description: text, frontmatter, files, ...(isPlainObject(meta) ? { meta } : {}) },
+    item: {
+      uri,
+      name,
+      description: text,
+      frontmatter,
+      files,
+      ...omitUndefined({ meta: optionalObject(meta) }),
+    },
   };
 }
 
@@ -101,7 +113,8 @@ const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /** The decoded path of a file below `root`; `undefined` for a URI that is not below it, or has names that are not file names. */
 export function toSkillPath(root: string, uri: string): string | undefined {
-  const normalized = DOT_SEGMENT.test(uri) ? undefined : normalizeUri(uri);
+  const isReadable = uri.length <= MAX_URI_CHARS && !DOT_SEGMENT.test(uri);
+  const normalized = isReadable ? normalizeUri(uri) : undefined;
   const isInside = normalized?.startsWith(`${root}/`) === true && !/[?#]/.test(normalized);
   if (normalized === undefined || !isInside) return undefined;
   try {

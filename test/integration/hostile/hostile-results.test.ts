@@ -135,3 +135,28 @@ describe("a task", () => {
     expect(warnings.join()).not.toContain(taskId);
   });
 });
+
+it("fields of a tool that are kept as sent are dropped if they are larger than a megabyte", async () => {
+  const wide = Object.fromEntries(
+    Array.from({ length: 50_000 }, (_, index) => [`a name of some length ${index}`, 1]),
+  );
+  const large = { _meta: wide, annotations: { wide }, icons: [{ src: "x".repeat(2 * MEGABYTE) }] };
+  const small = { _meta: { a: 1 }, annotations: { readOnlyHint: true }, icons: [{ src: "x" }] };
+  const inputSchema = { type: "object" };
+  await using server = await startResultServer({
+    "tools/list": {
+      tools: [
+        { name: "large", inputSchema, ...large },
+        { name: "small", inputSchema, ...small },
+      ],
+    },
+  });
+  await using client = createTestClient(server);
+  const [first, second] = await client.listTools();
+  expect(first).toEqual({ name: "large", inputSchema });
+  expect(second).toMatchObject({
+    meta: { a: 1 },
+    annotations: { readOnlyHint: true },
+    icons: [{ src: "x" }],
+  });
+});
