@@ -96,7 +96,7 @@ export function findParameterHeaders(inputSchema: unknown): ParameterHeaders {
       if (headers.has(header.toLowerCase())) return { problem: `maps two parameters to header "${header}"` };
       headers.set(header.toLowerCase(), { path: path ?? [], header });
     }
-    queue.push(...getChildNodes(node));
+    for (const child of getChildNodes(node)) queue.push(child);
   }
   return { headers: [...headers.values()] };
 }

@@ -92,3 +92,10 @@ describe.each(ATTACKS)(
     });
   },
 );
+
+it("a tool with 130,000 parameters is listed, 2026-07-28", async () => {
+  const properties = Object.fromEntries(times(130_000, (index) => [`p${index}`, {}]));
+  const wide = { name: "wide", inputSchema: { type: "object", properties }, run: () => "ran" };
+  await using fixture = await startToolset({ tools: [wide], era: "modern" });
+  expect(fixture.mcp.tools.map(({ name }) => name)).toEqual(["srv__wide"]);
+});
