@@ -30,11 +30,20 @@ export function isRequest(
   return message.method !== undefined && message.id !== undefined;
 }
 
-/** @throws `McpRuntimeError` of kind `invalid-config` when the arguments cannot be serialized. */
+/**
+ * @throws `McpRuntimeError` when the arguments cannot be serialized: `invalid-request` if they are too deep or too large,
+ * which arguments of a model can be, and `invalid-config` if they are not JSON.
+ */
 export function toJsonText(message: JsonRpcMessage, server: string): string {
   try {
     return JSON.stringify(message);
   } catch (cause) {
+    if (cause instanceof RangeError) {
+      const problem = "nested too deeply, or too large, to be sent as JSON";
+      const text = `The arguments for server "${server}" are ${problem}.`;
+      const issues = [{ path: "", message: problem }];
+      throw new McpRuntimeError("invalid-request", text, { server, issues, cause });
+    }
     const text = `The arguments for server "${server}" cannot be serialized as JSON: ${printValue(cause)}`;
     throw new McpRuntimeError("invalid-config", text, { server, cause });
   }

@@ -279,3 +279,14 @@ describe("validateArguments", () => {
     );
   });
 });
+
+it("arguments that are nested too deeply to be sent are an error that the model can correct", async () => {
+  await using toolset = await startToolset({
+    tools: [toolWith({ type: "object", properties: { value: {} } })],
+  });
+  const value: unknown = JSON.parse("[".repeat(20_000) + "]".repeat(20_000));
+  const message = await toolset.call({ value });
+  expect(message).toMatchObject({ status: "error" });
+  expect(message.content).toContain("nested too deeply");
+  expect(message.content).toContain("Correct the arguments");
+});
