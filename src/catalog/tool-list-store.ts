@@ -28,6 +28,8 @@ interface ToolListStoreOptions {
   readonly fingerprint: string;
   readonly store: LimitedStore;
   readonly ttlMs: number;
+  /** A longer list is not used: others may have written it. */
+  readonly maxTools: number;
   readonly now: () => number;
   readonly warn: (message: string) => void;
 }
@@ -47,11 +49,11 @@ export class ToolListStore {
 
   /** Returns `undefined` if there is no list, or an invalid one. */
   async read(identity: string): Promise<CachedToolList | undefined> {
-    const { store, now } = this.#options;
+    const { store, now, maxTools } = this.#options;
     try {
       const value = await store.get(this.toKey(identity));
       this.#onSuccess();
-      return parseStoredList(value, now());
+      return parseStoredList(value, now(), maxTools);
     } catch (error) {
       this.#warn("read", error);
       return undefined;
@@ -249,7 +251,7 @@ export function toStoredList({ tools, listedAt, ttlMs, protocolVersion }: Cached
  * Parses a stored list, which is untrusted input. Returns `undefined` if anything about it is invalid; the
  * checksum detects corruption.
  */
-export function parseStoredList(value: unknown, now: number): CachedToolList | undefined {
+export function parseStoredList(value: unknown, now: number, maxTools: number): CachedToolList | undefined {
   if (typeof value !== "string") return undefined;
   const headerEnd = value.indexOf("\n");
   const header = tryParseJson(value.slice(0, headerEnd));
@@ -258,7 +260,7 @@ export function parseStoredList(value: unknown, now: number): CachedToolList | u
   const { listedAt, ttlMs, protocolVersion } = header;
   if (typeof listedAt !== "number" || !Number.isFinite(listedAt) || listedAt > now + MAX_CLOCK_SKEW_MS)
     return undefined;
-  const tools = parseTools(body);
+  const tools = parseTools(body, maxTools);
   if (tools === undefined) return undefined;
   return {
     tools: shareTools(tools),
@@ -268,10 +270,10 @@ export function parseStoredList(value: unknown, now: number): CachedToolList | u
   };
 }
 
-/** Returns `undefined` for an empty list, an invalid tool or two tools with the same name. */
-function parseTools(body: string): McpToolInfo[] | undefined {
+/** Returns `undefined` for an empty or too long list, an invalid tool or two tools with the same name. */
+function parseTools(body: string, maxTools: number): McpToolInfo[] | undefined {
   const values = tryParseJson(body);
-  if (!Array.isArray(values)) return undefined;
+  if (!Array.isArray(values) || values.length > maxTools) return undefined;
   const tools = values.flatMap((value) => {
     const parsed = parseToolInfo(findUnsafeJson(value) === undefined ? value : undefined);
     return "item" in parsed ? [parsed.item] : [];

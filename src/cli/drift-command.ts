@@ -139,6 +139,7 @@ async function readStoredTools(
     fingerprint: serverFingerprint(config),
     store,
     ttlMs: 0,
+    maxTools: config.limits.tools,
     now: Date.now,
     warn: () => undefined,
   });

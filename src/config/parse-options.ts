@@ -204,11 +204,17 @@ export function strictObject<Shape extends z.ZodRawShape>(shape: Shape, hint?: s
   });
 }
 
+/** Files and registries of others may have any number of them. */
+const MAX_LISTED_KEYS = 20;
+
 /** Describes the keys that are not allowed. */
 function describeUnknownKeys(keys: readonly string[], allowed: readonly string[], hint?: string): string {
-  const unknown = keys.filter((key) => !allowed.includes(key)).map((key) => describeUnknownKey(key, allowed));
+  const unknown = keys.filter((key) => !allowed.includes(key));
+  const listed = unknown.slice(0, MAX_LISTED_KEYS).map((key) => describeUnknownKey(key, allowed));
+  const others = unknown.length - listed.length;
+  if (others > 0) listed.push(`and ${others} more`);
   const validKeys = `valid keys: ${allowed.join(", ")}`;
-  return `unknown key ${unknown.join(", ")}; ${hint === undefined ? validKeys : `${validKeys}. ${hint}`}`;
+  return `unknown key ${listed.join(", ")}; ${hint === undefined ? validKeys : `${validKeys}. ${hint}`}`;
 }
 
 /** What the options of LangChain's adapter (`@langchain/mcp-adapters`) are here. */

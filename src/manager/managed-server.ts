@@ -137,6 +137,7 @@ export class ManagedServer implements ToolCaller {
     this.listsTools = settings.listTools(this.name);
     const { name: server, fingerprint } = this.client;
     const { staleAfterMs, store, ttlMs, pin: mode, warn } = settings.catalog;
+    const { tools: maxTools } = config.limits;
     const pinOptions = mode && { server, mode, address: redactedAddress(config), store, warn, events };
     this.pins = pinOptions && new ToolPins(pinOptions);
     this.skills = new SkillCatalog(this.client, {
@@ -146,7 +147,9 @@ export class ManagedServer implements ToolCaller {
     this.catalog = new ToolCatalog(this.client, {
       staleAfterMs,
       // Keyed by fingerprint, unlike pins: other credentials may see other tools, but pins outlive a token.
-      store: store && new ToolListStore({ server, fingerprint, store, ttlMs, now: () => Date.now(), warn }),
+      store:
+        store &&
+        new ToolListStore({ server, fingerprint, store, ttlMs, maxTools, now: () => Date.now(), warn }),
       events,
       warn,
       pins: this.pins,

@@ -299,7 +299,9 @@ class TimeLimitedStore implements LimitedStore {
 
   /** A subscription that takes longer is kept. Changes may be missed before it, so the listener is called after it. */
   async #watch(listener: (key: string | undefined) => void): Promise<() => Promise<void>> {
-    const subscribing = (async () => this.#store.watch?.(listener))();
+    // A store of others may report anything: what is not a key is a change that may have been missed.
+    const onChange = (key: unknown) => listener(typeof key === "string" ? key : undefined);
+    const subscribing = (async () => this.#store.watch?.(onChange))();
     let isSettled = false;
     const settled = subscribing.finally(() => (isSettled = true));
     await settleWithin(STORE_DEFAULTS.timeoutMs, this.#clock, () => settled);

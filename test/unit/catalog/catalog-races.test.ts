@@ -38,7 +38,15 @@ function createFixture(store?: KeyValueStore) {
         store:
           store === undefined
             ? undefined
-            : new ToolListStore({ server: name, fingerprint: "f", store, ttlMs: 9 * HOUR_MS, now, warn }),
+            : new ToolListStore({
+                server: name,
+                fingerprint: "f",
+                store,
+                maxTools: 10_000,
+                ttlMs: 9 * HOUR_MS,
+                now,
+                warn,
+              }),
         clock,
         now,
         events: { emit: () => undefined },

@@ -38,6 +38,7 @@ async function createFixture(store?: KeyValueStore, definition: object = {}) {
               server: "test",
               fingerprint: "f",
               store,
+              maxTools: 10_000,
               ttlMs: 10 * STALE_AFTER_MS,
               now,
               warn,

@@ -17,7 +17,7 @@ const rich: McpToolInfo = {
   meta: { "x.test/y": [1, null] },
 };
 
-const parse = (value: unknown) => parseStoredList(value, NOW);
+const parse = (value: unknown) => parseStoredList(value, NOW, 10_000);
 const stored = () => toStoredList({ tools: [rich, plain], listedAt: 1_000, ttlMs: 7 });
 
 /** Parses a forged list with a valid checksum. */
