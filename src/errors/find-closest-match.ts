@@ -1,13 +1,17 @@
 /** Maximum edit distance; 1 for short words. */
 const MAX_DISTANCE = 2;
 const SHORT_WORD = 4;
+/** Longer names are not compared: files, servers and models choose them, and the time grows with both lengths. */
+const MAX_LENGTH = 200;
 
 /** Returns the most similar candidate, if one is close enough. */
 export function findClosestMatch(input: string, candidates: readonly string[]): string | undefined {
+  if (input.length > MAX_LENGTH) return undefined;
   const limit = input.length <= SHORT_WORD ? 1 : MAX_DISTANCE;
   // An asterisk would match everything.
   const word = input.toLowerCase().replaceAll("*", "?");
   const [best] = candidates
+    .filter(({ length }) => length <= MAX_LENGTH)
     .map((candidate) => ({ candidate, distance: editDistance(word, candidate.toLowerCase(), limit) }))
     .filter(({ distance }) => distance <= limit)
     .toSorted((a, b) => a.distance - b.distance);

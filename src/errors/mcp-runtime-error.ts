@@ -1,5 +1,6 @@
 import type { FailureKind } from "./failure-kinds.js";
 import { redactText } from "./redaction.js";
+import { truncate } from "./sanitize-text.js";
 
 /** One problem in a configuration. */
 export interface ConfigIssue {
@@ -138,13 +139,22 @@ export class McpRuntimeError extends Error {
   }
 }
 
-/** Creates an `invalid-config` error that lists every problem with its path. */
+/** Limits for a message: a definition that others wrote may have any number of problems. */
+const MAX_LISTED_ISSUES = 100;
+const MAX_ISSUE_LENGTH = 4_096;
+
+/** Creates an `invalid-config` error that lists the problems with their paths. `issues` has all of them. */
 export function configError(
   subject: string,
   issues: readonly ConfigIssue[],
   details: { readonly server?: string } = {},
 ): McpRuntimeError {
-  const lines = issues.map(({ path, message }) => (path === "" ? `  ${message}` : `  ${path}: ${message}`));
+  const lines = issues
+    .slice(0, MAX_LISTED_ISSUES)
+    .map(({ path, message }) =>
+      truncate(path === "" ? `  ${message}` : `  ${path}: ${message}`, MAX_ISSUE_LENGTH),
+    );
+  if (issues.length > lines.length) lines.push(`  and ${issues.length - lines.length} more problems`);
   return new McpRuntimeError("invalid-config", [`${subject} is not valid:`, ...lines].join("\n"), {
     ...details,
     issues,
