@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { createMcpTools } from "../../../src/index.js";
+import { type BeforeToolCallInput, createMcpTools } from "../../../src/index.js";
 import type { TestTool } from "../../../src/testing/index.js";
 import {
   resumeWith,
@@ -81,6 +81,23 @@ describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
     ]);
     // One call without and one with the response: nothing was sent twice.
     expect(countBookings(server)).toBe(2);
+  });
+
+  it("beforeToolCall runs again with the call that is resumed after input, and can deny it", async () => {
+    await using server = await startEraServer("modern", { tools: [book] });
+    const guests: unknown[] = [];
+    const beforeToolCall = ({ args }: BeforeToolCallInput) => {
+      guests.push(args["guest"]);
+      return guests.length > 1 ? { deny: "ann has left" } : undefined;
+    };
+    await using mcp = await createMcpTools({ inn: { url: server.url } }, { beforeToolCall });
+    const checkpointer = new MemorySaver();
+    const agent = open({ model: createScriptedModel([bookFor("ann")]), mcp, checkpointer });
+    await agent.invoke(userInput, threadConfig("1"));
+    const done = await agent.invoke(new Command({ resume: accept("Rome") }), threadConfig("1"));
+    expect(getToolMessages(done).map(({ text }) => text)).toEqual([expect.stringContaining("ann has left")]);
+    expect(guests).toEqual(["ann", "ann"]);
+    expect(countBookings(server)).toBe(1);
   });
 });
 
