@@ -4,7 +4,10 @@ import { toDocuments } from "../../../../src/tools/content/to-documents.js";
 
 /** Converts a content of a `resources/read` result. */
 async function convertContent(content: Record<string, unknown>) {
-  const runner = { runOperation: async () => ({ contents: [content] }) };
+  const send = async () => ({ contents: [content] });
+  const runner = {
+    runOperation: async (_options: unknown, work: (request: typeof send) => unknown) => work(send),
+  };
   const client = new ResourceClient({ server: "docs", runner, lists: {} } as never);
   const [document] = toDocuments(await client.read("a:1", {}), { server: "docs" });
   return document;

@@ -4,7 +4,10 @@ import { toMessages } from "../../../../src/tools/content/to-documents.js";
 
 /** Converts the messages of a `prompts/get` result. */
 async function convertMessages(...messages: readonly unknown[]) {
-  const runner = { runOperation: async () => ({ messages }) };
+  const send = async () => ({ messages });
+  const runner = {
+    runOperation: async (_options: unknown, work: (request: typeof send) => unknown) => work(send),
+  };
   const client = new PromptClient({ server: "docs", runner, lists: {} } as never);
   const prompt = await client.get({ name: "p" }, {});
   return toMessages(prompt).map((message) => [message.getType(), message.content]);
