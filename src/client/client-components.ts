@@ -44,23 +44,10 @@ export interface McpClientOptions extends OptionsOf<typeof CLIENT_FIELDS, undefi
 const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>(CLIENT_FIELDS);
 
 /** The components of a client. */
-export interface ClientComponents {
-  readonly events: ClientEvents;
-  readonly lifecycle: ClientLifecycle;
-  readonly breakers: CircuitBreakers;
-  readonly probe: ServerProbe;
-  readonly metrics: RequestMetrics;
-  readonly runner: RequestRunner;
-  readonly tools: ToolClient;
-  readonly tasks: TaskClient;
-  readonly lists: ListReader;
-  readonly resources: ResourceClient;
-  readonly prompts: PromptClient;
-  readonly skills: SkillClient;
-}
+export type ClientComponents = ReturnType<typeof createClientComponents>;
 
 /** Creates and wires the components of a client. Opens no connection. */
-export function createClientComponents(config: ServerConfig, options: McpClientOptions): ClientComponents {
+export function createClientComponents(config: ServerConfig, options: McpClientOptions) {
   const { name: server } = config;
   const {
     clientInfo = CLIENT_INFO,

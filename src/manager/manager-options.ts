@@ -6,9 +6,8 @@ import type { AllowAddress } from "../config/address-policy.js";
 import { CLIENT_INFO_SCHEMA } from "../config/parse-options.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { CACHE_DEFAULTS } from "../catalog/tool-catalog.js";
-import type { PinMode } from "../catalog/tool-pins.js";
 import { omitUndefined } from "../json/json.js";
-import { type LimitedStore, limitStore } from "../stores/driver-store.js";
+import { limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import type { OnServerError } from "./server-errors.js";
 
@@ -238,19 +237,13 @@ export const CATALOG_FIELDS = {
 export interface CatalogOptions extends OptionsOf<typeof CATALOG_FIELDS> {}
 
 /** Resolved `CatalogOptions`. */
-export interface CatalogSettings {
-  readonly staleAfterMs: number;
-  readonly store: LimitedStore | undefined;
-  readonly ttlMs: number;
-  readonly pin: PinMode | undefined;
-  readonly warn: (message: string) => void;
-}
+type CatalogSettings = ReturnType<typeof resolveCatalogOptions>;
 
 export function resolveCatalogOptions(
   { cache = {}, pin }: { readonly [Key in keyof CatalogOptions]: CatalogOptions[Key] | undefined },
   warn: (message: string) => void,
   clock: Clock = systemClock,
-): CatalogSettings {
+) {
   const store = cache.store && limitStore(cache.store, clock);
   const staleAfterMs = cache.staleAfterMs ?? CACHE_DEFAULTS.staleAfterMs;
   // A store with change notifications is shared: a list of one process serves the others until it is stale, and a start.

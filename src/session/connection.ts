@@ -1,6 +1,6 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import type { RequestCredentials } from "../auth/credentials.js";
-import { withDeadline, type Clock } from "../async/clock.js";
+import { withDeadline } from "../async/clock.js";
 import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerConfig, DynamicAddress, ServerAddress } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -13,7 +13,6 @@ import type { OpenSessionOptions } from "./open-session.js";
 import { SessionPool, type SessionSlot } from "./session-pool.js";
 import { type ServerNotification, type Session, SHARED_IDENTITY } from "./session.js";
 import type { StoredSession } from "./stored-session.js";
-import type { Redactor } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
 import { reservedHeaderNames } from "../transports/http/protocol-headers.js";
 
@@ -278,13 +277,7 @@ async function loadSessionStore(
 
 const INSECURE_SCHEMES: ReadonlySet<string> = new Set(["http:", "ws:"]);
 
-interface ResolveDependencies {
-  readonly clock: Clock;
-  readonly redactor: Redactor;
-  /** Cancelled when the client is closed. */
-  readonly cancellation: CancelScope;
-  readonly onWarning: (message: string) => void;
-}
+type ResolveDependencies = Pick<ConnectionOptions, "clock" | "redactor" | "cancellation" | "onWarning">;
 
 /** A server configuration whose address is resolved. */
 type ReadyServerConfig = ServerConfig & { readonly address: ServerAddress };

@@ -7,7 +7,7 @@ import {
   optionsSchema,
   parseOptions,
 } from "../config/parse-options.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { createConsoleLogger } from "../telemetry/logger.js";
 import type { StoreCallOptions, StoreLeaseOptions, StoreSetOptions } from "./key-value-store.js";
 
 /** Safe in Redis patterns, LangGraph namespaces and file names. */
@@ -62,13 +62,7 @@ export const STORE_DEFAULTS = {
   maxTotalBytes: 67_108_864,
 } as const;
 
-export interface ResolvedStoreOptions {
-  readonly timeoutMs: number;
-  readonly maxBytes: number;
-  readonly namespace: string;
-  readonly logger: Logger;
-  readonly now: () => number;
-}
+export type ResolvedStoreOptions = ReturnType<typeof resolveStoreOptions>;
 
 /** The schemas of the fields of `NamespacedStoreOptions`. */
 export const STORE_FIELDS = { ...COMMON_FIELDS, ...NAMESPACE_FIELDS };
@@ -78,7 +72,7 @@ export function resolveStoreOptions<Options extends NamespacedStoreOptions>(
   subject: string,
   options: Options,
   schema: z.ZodType<Options> = STORE_SCHEMA as z.ZodType<Options>,
-): ResolvedStoreOptions {
+) {
   const { timeoutMs, maxBytes, namespace, logger, now } = parseOptions(schema, options, { subject });
   return {
     timeoutMs: timeoutMs ?? STORE_DEFAULTS.timeoutMs,

@@ -4,7 +4,7 @@ import { configError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, isStringArray } from "../../json/json.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../parse-options.js";
 import type { ServerDefinition } from "../server-definition.js";
-import type { ConfigFolders, ConfigFormatName, ConfigScope } from "./config-locations.js";
+import type { ConfigFormatName, ConfigScope } from "./config-locations.js";
 
 /** A valid server, as passed to `filter`. */
 export interface ConfigCandidate {
@@ -103,18 +103,8 @@ export interface LoadMcpServersOptions extends OptionsOf<typeof LOAD_FIELDS> {}
 /** The defaults of `loadMcpServers`. */
 export const CONFIG_DEFAULTS = { project: true, user: false } as const;
 
-/** `LoadMcpServersOptions` with all defaults filled in. */
-export interface ConfigSettings {
-  /** Absolute paths. */
-  readonly files: readonly string[];
-  readonly scopes: ReadonlySet<"project" | "user">;
-  readonly folders: ConfigFolders;
-  readonly inputs: Readonly<Record<string, string>>;
-  readonly enabledServers: readonly string[] | undefined;
-  readonly disabledServers: readonly string[];
-  readonly filter: (server: ConfigCandidate) => boolean;
-  readonly signal: AbortSignal | undefined;
-}
+/** `LoadMcpServersOptions` with all defaults filled in. Paths are absolute. */
+export type ConfigSettings = ReturnType<typeof resolveConfigOptions>;
 
 const SUBJECT = "The call to loadMcpServers";
 
@@ -125,10 +115,7 @@ function isString(value: unknown): boolean {
 }
 
 /** Validates the options and fills in the defaults. Throws kind `invalid-config`. */
-export function resolveConfigOptions(
-  options: LoadMcpServersOptions,
-  platform: NodeJS.Platform,
-): ConfigSettings {
+export function resolveConfigOptions(options: LoadMcpServersOptions, platform: NodeJS.Platform) {
   const parsed = parseOptions(OPTIONS_SCHEMA, options, { subject: SUBJECT });
   const { project = CONFIG_DEFAULTS.project, user = CONFIG_DEFAULTS.user } = parsed;
   const { files = [], cwd = process.cwd(), home = homedir(), env = process.env } = parsed;

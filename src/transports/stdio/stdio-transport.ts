@@ -1,8 +1,5 @@
-import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor } from "../../errors/redaction.js";
-import type { ServerLog } from "../../telemetry/logger.js";
 import type { JsonObject } from "../../json/json.js";
 import { LISTEN_METHOD } from "../http/modern-era.js";
 import {
@@ -36,13 +33,10 @@ import {
 } from "./stdio-errors.js";
 import type { ServerConfig } from "../../config/server-config.js";
 
-interface StdioTransportOptions {
+interface StdioTransportOptions extends Omit<TransportDependencies, "keys"> {
   readonly server: string;
   readonly address: StdioAddress;
   readonly maxBytes: number;
-  readonly redactor: Redactor;
-  readonly clock: Clock;
-  readonly log: ServerLog;
   readonly startProcess: (listener: ProcessListener) => ServerProcess;
 }
 
