@@ -243,6 +243,9 @@ function createTool(
     server,
     info,
     metadata,
+    rule: resolved.rule,
+    approval: resolved.approval,
+    wholeDescription: description.text,
     createRuntime: (created) =>
       createRuntime(created, { source, argumentProperties, resolved, description }, options),
   });

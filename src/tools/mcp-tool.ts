@@ -73,12 +73,16 @@ interface McpToolFields {
   readonly info: McpToolInfo;
   /** Added to the metadata that every MCP tool has. */
   readonly metadata: JsonObject;
+  readonly rule: ToolRuntime["rule"];
+  readonly approval: ToolRuntime["approval"];
+  /** The whole description, of which `description` may be a part. */
+  readonly wholeDescription: string;
   /** Called once, when the tool is first shown or called: of a thousand tools, few are. */
   readonly createRuntime: (tool: McpTool) => ToolRuntime;
 }
 
 interface ToolInternals {
-  readonly fields: McpToolFields;
+  fields: McpToolFields;
   runtime: ToolRuntime | undefined;
   details: McpToolDetails | undefined;
   /**
@@ -156,6 +160,23 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   /** @internal Does not create the runtime, as `mcp` does. */
   get listed(): Pick<McpToolFields, "server" | "info"> {
     return this.internals.fields;
+  }
+
+  /** @internal What a newer list of the server may change. Does not create the runtime. */
+  get changeable(): Pick<McpToolFields, "server" | "info" | "rule" | "wholeDescription"> {
+    const { fields, runtime } = this.internals;
+    if (runtime === undefined) return fields;
+    const { rule, schema } = runtime;
+    return { ...fields, rule, info: schema.info, wholeDescription: schema.description.text };
+  }
+
+  /** @internal Uses the rule of a tool that is otherwise the same: a rules function may return other functions each time. */
+  adoptRule({ internals: { fields } }: McpTool): void {
+    const { internals } = this;
+    internals.fields = fields;
+    if (internals.runtime === undefined) return;
+    internals.runtime.rule = fields.rule;
+    internals.runtime.approval = fields.approval;
   }
 
   /** @internal What does not fit into the description, for estimates of tokens. */

@@ -1,5 +1,4 @@
 import { LIST_WARNINGS, WarningLimit } from "../telemetry/warning-limit.js";
-import { isDeepStrictEqual } from "node:util";
 import { isDeepEqual } from "../json/json.js";
 import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
@@ -337,9 +336,7 @@ export class ToolList {
     this.#all = created.tools.map((tool) => {
       const before = existing.get(tool.name);
       if (before === undefined || !isSame(before, tool)) return tool;
-      // A rules function may return other functions each time.
-      before.runtime.rule = tool.runtime.rule;
-      before.runtime.approval = tool.runtime.approval;
+      before.adoptRule(tool);
       return before;
     });
     this.#visible = freezeArray(filterVisible(this.#all, this.#deps.servers));
@@ -438,22 +435,17 @@ function findChanged(
   return own.length === 0 ? servers : own;
 }
 
+/** Whether a tool is the same to all who hold it. Compares values that rules inject by name only. */
 function isSame(before: McpTool, after: McpTool): boolean {
-  if (
-    before.runtime.schema.description.text !== after.runtime.schema.description.text ||
-    !isDeepStrictEqual(injectedNames(before), injectedNames(after))
-  )
-    return false;
-  const details = Object.keys(after.mcp) as (keyof McpTool["mcp"])[];
-  return details.every((key) => {
-    // Derived from the schema, which is compared.
-    if (key === "schemaHash") return true;
-    return isDeepEqual(before.mcp[key], after.mcp[key]);
-  });
+  return isDeepEqual(toComparable(before), toComparable(after));
 }
 
-function injectedNames({ runtime }: McpTool): readonly string[] {
-  return Object.keys(runtime.rule.args ?? {});
+function toComparable({ changeable }: McpTool): object {
+  const { server, info, rule, wholeDescription } = changeable;
+  const { args = {}, ...visibleRule } = rule;
+  const { name, title, annotations, icons, meta, inputSchema, outputSchema } = info;
+  const details = { name, title, annotations, icons, meta, inputSchema, outputSchema };
+  return { server, wholeDescription, visibleRule, injected: Object.keys(args), details };
 }
 
 /** Credentials are part of it: a store may be shared by toolsets that define a server of the same name for different users. */

@@ -32,6 +32,18 @@ describe("the tools of a toolset without a listener", () => {
     expect((await mcp.callTool({ name: "late" })).text()).toBe("late ran");
   });
 
+  it("are compared with the new list without preparing the unchanged ones for calls", async () => {
+    await using fixture = await startToolset({ tools: [early] });
+    const { mcp, server } = fixture;
+    const [before] = mcp.tools;
+    server.tools = [early, late];
+    await mcp.servers.refresh("srv");
+    expect(namesOf(mcp.tools)).toEqual(["srv__early", "srv__late"]);
+    expect(mcp.tools[0]).toBe(before);
+    const internals: unknown = Reflect.get(before ?? {}, "internals");
+    expect(internals).toMatchObject({ runtime: undefined });
+  });
+
   it("follow it after the server has lost the session", async () => {
     await using fixture = await startToolset({ tools: [early] });
     const { mcp, server } = fixture;
