@@ -141,7 +141,7 @@ interface DeclaredProperties {
 }
 
 function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperties {
-  const schemas = new Map<string, Set<unknown>>();
+  const schemas = new Map<string, unknown[]>();
   const defaults = new Map<string, JsonObject>();
   const required = new Set<unknown>();
   const seen = { unconditional: new Set<JsonObject>(), conditional: new Set<JsonObject>() };
@@ -154,8 +154,8 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
     readBefore.add(resolved);
     for (const [name, property] of Object.entries(toObject(resolved["properties"]))) {
       const declared = schemas.get(name);
-      if (declared === undefined) schemas.set(name, new Set([property]));
-      else declared.add(property);
+      if (declared === undefined) schemas.set(name, [property]);
+      else if (!declared.includes(property)) declared.push(property);
       const inner = dereference(property, root);
       const holder = isPlainObject(property) && Object.hasOwn(property, "default") ? property : inner;
       if (isUnconditional && isPlainObject(holder) && Object.hasOwn(holder, "default"))
@@ -171,7 +171,7 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
   }
   const allowed = [...defaults].filter(([, holder]) => allowsType(holder, jsonTypeOf(holder["default"])));
   return {
-    schemas: new Map([...schemas].map(([name, declared]) => [name, [...declared]])),
+    schemas,
     defaults: new Map(
       allowed.map(([name, { default: value }]) => [name, { value, size: countValues(value) }]),
     ),
