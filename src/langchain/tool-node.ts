@@ -3,11 +3,14 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { Annotation, type Command, type LangGraphRunnableConfig } from "@langchain/langgraph";
 import { ToolNode, type ToolNodeOptions } from "@langchain/langgraph/prebuilt";
 import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { assertToolset } from "../toolset/mcp-toolset.js";
 import type { McpToolset } from "../toolset/toolset.js";
 import { PendingApprovals } from "../tools/approval/request-approval.js";
 import { MessageInputs } from "../tools/elicitation/interrupt-for-input.js";
 import { findPendingCalls } from "../tools/graph-task.js";
+import type { McpTool } from "../tools/mcp-tool.js";
+import { ALWAYS_THROWN } from "../tools/tool-failure.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
 import { isPlainObject } from "../json/json.js";
 import { duplicateIdMessage, LiveToolList } from "./live-tool-list.js";
@@ -168,11 +171,34 @@ export class McpToolNode<
     tool?.intercept(args, { ...this.#decided.get(call), ...inputs?.track(tool, call) });
     // A decision is for one run.
     this.#decided.delete(call);
-    // `ToolNode` searches `tools`, which does not contain tools that a server offers only to one caller.
-    const isListed = tool === undefined || this.tools.some(({ name }) => name === tool.name);
-    const node = isListed ? this : (Object.create(this, { tools: { value: [tool] } }) as this);
-    const output = await super.runTool.call(node, { ...call, args }, config, state);
+    const output = await this.#invoke(tool, { ...call, args }, config, state);
     inputs?.saveResult(call, output);
+    return output;
+  }
+
+  /**
+   * Runs a call as `ToolNode` does. It searches `tools`, which does not contain tools that a server offers only to one
+   * caller, and returns errors to the model: those that only the application can act on are thrown again.
+   */
+  async #invoke(
+    tool: McpTool | undefined,
+    call: ToolCall,
+    config: LangGraphRunnableConfig,
+    state: unknown,
+  ): Promise<ToolMessage | Command> {
+    if (tool === undefined) return super.runTool(call, config, state);
+    let failure: unknown;
+    const invoke: McpTool["invoke"] = async (...args) => {
+      try {
+        return await tool.invoke(...args);
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    };
+    const node = Object.create(this, { tools: { value: [{ name: tool.name, invoke }] } }) as this;
+    const output = await super.runTool.call(node, call, config, state);
+    if (failure instanceof McpRuntimeError && ALWAYS_THROWN.has(failure.kind)) throw failure;
     return output;
   }
 

@@ -179,11 +179,18 @@ export class DriverStore implements KeyValueStore {
       ]);
     const lease = { key, token: randomUUID(), ttlMs };
     const quoted = quoteKey(key);
-    if (!(await this.#run(`lease ${quoted}`, signal, (scope) => leases.create(lease, scope))))
-      return undefined;
+    const release = () => this.#run(`release ${quoted}`, undefined, (scope) => leases.remove(lease, scope));
+    try {
+      if (!(await this.#run(`lease ${quoted}`, signal, (scope) => leases.create(lease, scope))))
+        return undefined;
+    } catch (error) {
+      // It may have been created although its response was lost.
+      release().catch(() => undefined);
+      throw error;
+    }
     return {
       renew: () => this.#run(`renew ${quoted}`, undefined, (scope) => leases.renew(lease, scope)),
-      release: () => this.#run(`release ${quoted}`, undefined, (scope) => leases.remove(lease, scope)),
+      release,
     };
   }
 
@@ -287,14 +294,22 @@ class TimeLimitedStore implements LimitedStore {
 
   async #lease(key: string, options: StoreLeaseOptions): Promise<StoreLease | undefined> {
     const quoted = quoteKey(key);
-    const take = async (signal: AbortSignal) => this.#store.lease?.(key, { ...options, signal });
-    const lease = await this.#run(`lease ${quoted}`, options, take);
-    return (
-      lease && {
+    let pending: Promise<StoreLease | undefined> | undefined;
+    const take = (signal: AbortSignal) =>
+      (pending = (async () => this.#store.lease?.(key, { ...options, signal }))());
+    try {
+      const lease = await this.#run(`lease ${quoted}`, options, take);
+      // Something else that the store returns is for the caller to judge.
+      if (typeof lease?.release !== "function") return lease;
+      return {
         renew: () => this.#run(`renew ${quoted}`, {}, () => lease.renew()),
         release: () => this.#run(`release ${quoted}`, {}, () => lease.release()),
-      }
-    );
+      };
+    } catch (error) {
+      // A lease that comes too late is not used.
+      pending?.then((lease) => lease?.release()).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** A subscription that takes longer is kept. Changes may be missed before it, so the listener is called after it. */

@@ -10,7 +10,7 @@ import { isPlainObject } from "../json/json.js";
 import { type ApprovalLease, NO_LEASE, takeProcessLease, takeStoreLease } from "./approval/approval-lease.js";
 import { findPendingCalls, GraphTask } from "./graph-task.js";
 import { callError, deniedError } from "./tool-failure.js";
-import type { PreparedCall, ToolCaller, ToolRun } from "./tool-run.js";
+import type { Approval, ToolCaller, ToolRun } from "./tool-run.js";
 
 /** A step of a durable or an approved call, as it is saved in the checkpoint. */
 interface CallRecord {
@@ -28,9 +28,11 @@ interface CallRecord {
   readonly task?: McpTask | undefined;
 }
 
-type Approval = NonNullable<PreparedCall["approval"]>;
 type CallDetails = Pick<CallRecord, "key" | "callHash" | "identityHash">;
 
+/** How long a call waits until its checkpoint is saved, which LangGraph does not wait for. */
+const MAX_SAVE_MS = 10_000;
+const MAX_SAVE_WITH_STORE_MS = 1_000;
 const NO_CHECKPOINTER =
   "is durable, which requires a graph with a checkpointer, and a tool call of its model: add a checkpointer.";
 const NOT_ONLY_CALL =
@@ -39,7 +41,7 @@ const NOT_ONLY_CALL =
 const NOT_SAVED =
   'is durable, but its graph does not save checkpoints while it runs: use the durability "async" or "sync".';
 const NOT_RECORDED =
-  "was not sent: approved and durable calls are recorded in the checkpoint before, and the checkpointer has not saved it in time. " +
+  "was not sent: approved and durable calls are recorded in the checkpoint before, and the checkpointer has failed or has not saved it in time. " +
   "Check the checkpointer, and resume the graph.";
 const NOT_SHARED =
   "was not sent: its approval may be used by several processes, and nothing that they share records it. " +
@@ -68,8 +70,10 @@ export class ApprovedCall implements Pick<ToolCaller, "callTool"> {
 
   constructor(run: ToolRun, approval: Approval) {
     const { key, argsHash } = approval;
+    const details: CallDetails = { key, callHash: argsHash, identityHash: "" };
+    const needsRecords = run.runtime.settings.approvalStore === undefined;
     this.#run = run;
-    this.#attempts = new CallAttempts(run, { key, callHash: argsHash, identityHash: "" }, approval);
+    this.#attempts = new CallAttempts(run, details, { approval, needsRecords });
   }
 
   /**
@@ -103,19 +107,32 @@ class CallAttempts {
   readonly #graphTask: GraphTask;
   readonly #details: CallDetails;
   readonly #approval: Approval | undefined;
+  /** Whether the call is not sent without a record in the checkpoint. Otherwise a lease in the store is enough. */
+  readonly #needsRecords: boolean;
 
-  constructor(run: ToolRun, details: CallDetails, approval: Approval | undefined) {
+  constructor(
+    run: ToolRun,
+    details: CallDetails,
+    { approval, needsRecords }: { readonly approval: Approval | undefined; readonly needsRecords: boolean },
+  ) {
     this.#run = run;
     this.#graphTask = new GraphTask(run.context.runConfig);
     this.#details = details;
     this.#approval = approval;
+    this.#needsRecords = needsRecords;
   }
 
-  /** Returns what was saved by earlier runs; `undefined` if nothing is saved while the graph runs (durability "exit"). */
+  /** Returns what was saved by earlier runs; `undefined` if nothing is saved while the graph runs, as with the durability "exit". */
   async find(): Promise<CallRecord[] | undefined> {
     const { messageId } = findPendingCalls(this.#graphTask.input);
-    const records = await this.#graphTask.findRecords(messageId, this.#run.cancellation);
-    if (records === undefined && !this.#graphTask.savesOnExit) throw configProblem(this.#run, NOT_RECORDED);
+    const { cancellation } = this.#run;
+    const { callHash } = this.#approval ?? {};
+    const maxWaitMs = this.#needsRecords ? MAX_SAVE_MS : MAX_SAVE_WITH_STORE_MS;
+    const records = await this.#access(() =>
+      this.#graphTask.findRecords({ messageId, callHash, maxWaitMs, cancellation }),
+    );
+    if (records === undefined && this.#needsRecords && !this.#graphTask.savesOnExit)
+      throw configProblem(this.#run, NOT_RECORDED);
     return records && this.#findOwn(records);
   }
 
@@ -161,43 +178,54 @@ class CallAttempts {
   /** Saves the attempt, and returns whether no other one may have run the call. */
   async #isOnlyAttempt(attempt: CallAttempt): Promise<boolean> {
     if (!this.#graphTask.canRecord) return true;
-    await this.#saveRecord(attempt, { state: "starting" });
-    const records = this.#findOwn(await this.#graphTask.readRecords());
-    if (!records.some((record) => record.attempt === attempt.id))
+    await this.#access(() => this.#saveRecord(attempt, { state: "starting" }));
+    const records = this.#findOwn(await this.#access(() => this.#graphTask.readRecords()));
+    if (this.#needsRecords && !records.some((record) => record.attempt === attempt.id))
       throw configProblem(this.#run, NOT_RECORDED);
     return !mayHaveRunBefore(records.filter((record) => record.attempt !== attempt.id));
   }
 
-  /** The checkpoint of the interrupt is enough where all resumes share it. Returns `undefined` if another run has the lease. */
+  /** Returns `undefined` if another run has the lease. It is not needed where all resumes record in the same checkpoint. */
   async #takeLease(): Promise<ApprovalLease | undefined> {
-    const { settings } = this.#run.runtime;
     if (this.#approval === undefined) return NO_LEASE;
     const { key } = this.#approval;
-    if (settings.approvalStore !== undefined) {
+    const { approvalStore } = this.#run.runtime.settings;
+    if (approvalStore !== undefined) {
       try {
-        return await takeStoreLease(settings.approvalStore, key);
+        return await takeStoreLease(approvalStore, key);
       } catch (error) {
-        throw configProblem(this.#run, `${NOT_LEASED} ${printValue(error)}`);
+        throw configProblem(this.#run, NOT_LEASED, error);
       }
     }
-    if (this.#graphTask.sharesRecords) return NO_LEASE;
-    const { processCheckpointer } = this.#graphTask;
-    if (processCheckpointer === undefined) throw configProblem(this.#run, NOT_SHARED);
-    return takeProcessLease(processCheckpointer, key);
+    const { processThread, sharesRecords } = this.#graphTask;
+    if (processThread !== undefined) return takeProcessLease(processThread, key);
+    if (!sharesRecords) throw configProblem(this.#run, NOT_SHARED);
+    return NO_LEASE;
   }
 
   /** The task is in the interrupt, too: a failure to save it here must not hide it. */
   async #saveOutcome(attempt: CallAttempt, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
-    try {
-      await this.#saveRecord(attempt, outcome);
-      if (outcome.state === "not-run") await attempt.lease.release();
-    } catch (error) {
-      this.#run.runtime.warn(`The outcome of a call could not be saved: ${printValue(error)}`);
+    const saves = [this.#saveRecord(attempt, outcome)];
+    if (outcome.state === "not-run") saves.push(attempt.lease.release());
+    for (const result of await Promise.allSettled(saves)) {
+      if (result.status === "fulfilled") continue;
+      this.#run.runtime.warn(`The outcome of a call could not be saved: ${printValue(result.reason)}`);
     }
   }
 
-  #saveRecord({ id }: CallAttempt, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
-    return this.#graphTask.saveRecord({ ...this.#details, attempt: id, ...outcome } satisfies CallRecord);
+  /** An error of the checkpointer fails the run, which can be resumed: nothing was sent. */
+  async #access<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { cancellation } = this.#run;
+    try {
+      return await cancellation.race(work());
+    } catch (error) {
+      cancellation.throwIfCancelled();
+      throw configProblem(this.#run, NOT_RECORDED, error);
+    }
+  }
+
+  async #saveRecord({ id }: CallAttempt, outcome: Pick<CallRecord, "state" | "task">): Promise<void> {
+    await this.#graphTask.saveRecord({ ...this.#details, attempt: id, ...outcome } satisfies CallRecord);
   }
 
   #findOwn(records: readonly unknown[]): CallRecord[] {
@@ -220,7 +248,7 @@ export class DurableCall implements Pick<ToolCaller, "callTool"> {
 
   private constructor(run: ToolRun, details: CallDetails, approval: Approval | undefined) {
     this.#run = run;
-    this.#attempts = new CallAttempts(run, details, approval);
+    this.#attempts = new CallAttempts(run, details, { approval, needsRecords: true });
     this.#details = details;
   }
 
@@ -291,6 +319,11 @@ function mayHaveRunBefore(records: readonly CallRecord[]): boolean {
   return records.some(({ attempt }) => !notRun.has(attempt));
 }
 
-function configProblem({ runtime }: Pick<ToolRun, "runtime">, problem: string): McpRuntimeError {
-  return callError(runtime, "invalid-config", `The call to tool "${runtime.schema.info.name}" ${problem}`);
+function configProblem(
+  { runtime }: Pick<ToolRun, "runtime">,
+  problem: string,
+  cause?: unknown,
+): McpRuntimeError {
+  const text = `The call to tool "${runtime.schema.info.name}" ${problem}`;
+  return callError(runtime, "invalid-config", text, { cause });
 }

@@ -22,13 +22,21 @@ interface SavedCheckpoint {
 const RECORD = "__mcp_record__";
 /** How many checkpoints a message is followed back: `updateState` adds one each time. */
 const MAX_ANCESTORS = 100;
-const MAX_SAVE_MS = 10_000;
 const FIRST_SAVE_CHECK_MS = 10;
 const INTERRUPT = "__interrupt__";
 const CHECKPOINTER = "__pregel_checkpointer";
 const SEPARATOR = "|";
 /** A person does not give this many invalid answers: a program answers in a loop. */
 export const MAX_INTERRUPTS = 1_000;
+
+/** Which records are read. */
+interface RecordQuery {
+  readonly messageId: string | undefined;
+  /** Identifies the call in the request to approve it; `undefined` if it was not approved by an interrupt. */
+  readonly callHash: string | undefined;
+  readonly maxWaitMs: number;
+  readonly cancellation: CancelScope;
+}
 
 /** The LangGraph task that a config belongs to. Reads only the config, so that LangGraph need not be loaded. */
 export class GraphTask {
@@ -68,11 +76,15 @@ export class GraphTask {
   }
 
   /**
-   * The checkpointer, if it is LangGraph's own for one process: other processes cannot run its threads. A class that
-   * extends it may save them elsewhere.
+   * What LangGraph's own checkpointer for one process keeps of the thread: other processes cannot run it. A class that
+   * extends this checkpointer may save threads elsewhere.
    */
-  get processCheckpointer(): object | undefined {
-    return this.#checkpointer?.constructor.name === "MemorySaver" ? this.#checkpointer : undefined;
+  get processThread(): object | undefined {
+    const checkpointer = this.#checkpointer;
+    if (checkpointer?.constructor.name !== "MemorySaver") return undefined;
+    const threads = Object(Reflect.get(checkpointer, "storage")) as JsonObject;
+    const thread = threads[this.#configurable["thread_id"] as string];
+    return typeof thread === "object" && thread !== null ? thread : undefined;
   }
 
   /** Whether LangGraph saves nothing before the run ends: durability "exit", or `checkpointDuring: false`, its old name. */
@@ -147,18 +159,15 @@ export class GraphTask {
    *
    * @returns `undefined` if it is not saved: not in time, or not while the task runs (`savesOnExit`)
    */
-  async findRecords(
-    messageId: string | undefined,
-    cancellation: CancelScope,
-  ): Promise<unknown[] | undefined> {
-    let saved = await this.#waitForCheckpoint(cancellation);
+  async findRecords({ messageId, callHash, ...wait }: RecordQuery): Promise<unknown[] | undefined> {
+    let saved = await this.#waitForCheckpoint(wait);
     if (saved === undefined) return undefined;
     const ownConfig = this.#checkpointConfig;
     let config = ownConfig;
     const records = toRecords(saved);
     for (let count = 0; count < MAX_ANCESTORS; count += 1) {
       // The earliest one: a later interrupt, such as a request for input, is not shared by all resumes of this one.
-      if (hasInterrupt(saved)) this.#interruptConfig = config;
+      if (requestsApproval(saved, callHash)) this.#interruptConfig = config;
       const { parentConfig }: SavedCheckpoint = saved;
       const parent = await this.#read(parentConfig);
       if (parentConfig === undefined || parent === undefined || !mayHaveMessage(parent, messageId)) break;
@@ -170,8 +179,11 @@ export class GraphTask {
     return records;
   }
 
-  async #waitForCheckpoint(cancellation: CancelScope): Promise<SavedCheckpoint | undefined> {
-    const deadline = systemClock.now() + MAX_SAVE_MS;
+  async #waitForCheckpoint({
+    maxWaitMs,
+    cancellation,
+  }: Pick<RecordQuery, "maxWaitMs" | "cancellation">): Promise<SavedCheckpoint | undefined> {
+    const deadline = systemClock.now() + maxWaitMs;
     for (let ms = FIRST_SAVE_CHECK_MS; ; ms *= 2) {
       const saved = await this.#read(this.#checkpointConfig);
       const remainingMs = deadline - systemClock.now();
@@ -205,17 +217,40 @@ export class GraphTask {
     return isCheckpointer ? (value as Checkpointer) : undefined;
   }
 
-  /** The namespace of the graph: the task's namespace without its last segment. */
+  /**
+   * The namespace of the graph: the task's namespace without its last segment. A `task` of the functional API runs in the
+   * namespace of the task that called it, and its checkpoint is that of the graph.
+   */
   get #namespace(): string {
-    const taskNamespace = this.#configurable["checkpoint_ns"];
-    return typeof taskNamespace === "string"
-      ? taskNamespace.split(SEPARATOR).slice(0, -1).join(SEPARATOR)
-      : "";
+    const { checkpoint_ns: taskNamespace, checkpoint_map: checkpoints } = this.#configurable;
+    if (typeof taskNamespace !== "string") return "";
+    const ids = Object(checkpoints) as JsonObject;
+    let namespace = parentNamespace(taskNamespace);
+    for (let parent = parentNamespace(namespace); namespace !== parent; parent = parentNamespace(namespace)) {
+      if (ids[namespace] === undefined || ids[namespace] !== ids[parent]) break;
+      namespace = parent;
+    }
+    return namespace;
   }
 }
 
-function hasInterrupt({ pendingWrites = [] }: SavedCheckpoint): boolean {
-  return pendingWrites.some(([, channel]) => channel === INTERRUPT);
+function parentNamespace(namespace: string): string {
+  return namespace.split(SEPARATOR).slice(0, -1).join(SEPARATOR);
+}
+
+/** Whether the graph was interrupted here with a request to approve this call. */
+function requestsApproval({ pendingWrites = [] }: SavedCheckpoint, callHash: string | undefined): boolean {
+  const interrupts = pendingWrites.flatMap(([, channel, value]) => (channel === INTERRUPT ? value : []));
+  return interrupts.some((interrupt) => {
+    const { actionRequests } = Object(
+      toApprovalRequest(Reflect.get(Object(interrupt), "value")),
+    ) as JsonObject;
+    return (
+      callHash !== undefined &&
+      Array.isArray(actionRequests) &&
+      actionRequests.some((request) => Reflect.get(Object(request), "callHash") === callHash)
+    );
+  });
 }
 
 function toRecords(saved: SavedCheckpoint | undefined): unknown[] {
@@ -255,4 +290,12 @@ export function findPendingCalls(state: unknown): PendingCalls {
 function messagesOf(state: unknown): BaseMessage[] {
   const messages: unknown = isPlainObject(state) ? state["messages"] : state;
   return Array.isArray(messages) ? messages.filter((message) => isBaseMessage(message)) : [];
+}
+
+const INPUT_TYPES: ReadonlySet<unknown> = new Set(["mcp_input", "mcp_inputs", "mcp_task"]);
+
+/** Returns the approval request of an interrupt: its value, or the one that is saved with a later input request. */
+export function toApprovalRequest(question: unknown): unknown {
+  if (!isPlainObject(question)) return undefined;
+  return INPUT_TYPES.has(question["type"]) ? question["approval"] : question;
 }

@@ -16,7 +16,7 @@ import {
 } from "./prepare-call.js";
 import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
 import type { BeforeToolCallInput } from "./tool-options.js";
-import type { InputSource, PreparedCall, ToolCaller, ToolRun, ToolRuntime } from "./tool-run.js";
+import type { Approval, InputSource, PreparedCall, ToolCaller, ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Runs one call, from the model's arguments to the server's result. Nothing is sent until all checks have passed. */
 export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
@@ -139,7 +139,7 @@ const APPROVED_SEND_TTL_MS = 60_000;
  */
 async function sendOnce(
   run: ToolRun,
-  { key, argsHash }: NonNullable<PreparedCall["approval"]>,
+  { key, argsHash }: Approval,
   start: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const { runtime, cancellation } = run;

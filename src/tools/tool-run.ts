@@ -89,6 +89,16 @@ export interface ApprovalDecided {
   readonly time: number;
 }
 
+/** An approval that an interrupt has returned. */
+export interface Approval {
+  /** Identifies the approval: the thread, the message and the call. */
+  readonly key: string;
+  /** Identifies the call in the request for approval. */
+  readonly callHash: string;
+  /** The hash of the arguments that are sent: those of the request, or edited ones. */
+  readonly argsHash: string;
+}
+
 /** A call that is ready to be sent: injected, validated, and with `beforeToolCall` applied. */
 export interface PreparedCall extends Pick<CallToolOptions, "headers"> {
   /** The arguments that will be sent. */
@@ -96,7 +106,7 @@ export interface PreparedCall extends Pick<CallToolOptions, "headers"> {
   /** Whether these arguments have to be approved first. */
   readonly needsApproval: boolean;
   /** The approval that an interrupt has returned: the call is sent once for it. */
-  readonly approval?: { readonly key: string; readonly argsHash: string } | undefined;
+  readonly approval?: Approval | undefined;
 }
 
 /** The steps of a call in which a person may take part. `approval/` and `elicitation/` implement them. */

@@ -5,7 +5,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { describeValue } from "../../json/describe-value.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
 import { isPlainObject, toArray, toObject } from "../../json/json.js";
-import { findPendingCalls, GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
+import { findPendingCalls, GraphTask, MAX_INTERRUPTS, toApprovalRequest } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
 import { maskArguments, mayNeedApproval, runHook, toCallPreview } from "../prepare-call.js";
 import { deniedError } from "../tool-failure.js";
@@ -15,7 +15,6 @@ import {
   type ApprovalRequest,
   type Decision,
   DECISIONS,
-  previousApproval,
   recordDecision,
   type ReviewSource,
   ReviewableCall,
@@ -170,7 +169,7 @@ async function interruptForApproval(
   const decisions = interruptUntilDecided(calls, task);
   const hashes = calls.map(({ hash }) => hash);
   if (calls.every(({ requestedWith }) => isDeepStrictEqual(requestedWith, hashes))) return decisions;
-  const { actionRequests } = toObject(previousApproval(await task.lastQuestion()));
+  const { actionRequests } = toObject(toApprovalRequest(await task.lastQuestion()));
   const requested = toArray(actionRequests).map((request) => toObject(request)["callHash"]);
   return hashes.map((hash, index) => {
     const isSame = requested.length === hashes.length && hash === requested[index];

@@ -161,7 +161,8 @@ export class ReviewableCall {
     }
     if (edited !== undefined)
       run.notice = `A person changed the arguments before the call: ${toJson(toModelVisibleArgs(run.runtime, edited.args))}`;
-    const approval = { key: this.#approvalKey, argsHash: fullHash(editedArgs ?? args) };
+    const argsHash = fullHash(editedArgs ?? args);
+    const approval = { key: this.#approvalKey, callHash: this.hash, argsHash };
     return { ...(edited ?? outcome), needsApproval: false, approval };
   }
 
@@ -219,12 +220,4 @@ function tryGetIdentity({ caller }: ToolRuntime, context: ToolContext): string |
   } catch {
     return undefined;
   }
-}
-
-const INPUT_TYPES: ReadonlySet<unknown> = new Set(["mcp_input", "mcp_inputs", "mcp_task"]);
-
-/** Returns the last approval request of a task: its last interrupt, or the one saved with a later input request. */
-export function previousApproval(question: unknown): unknown {
-  if (!isPlainObject(question)) return undefined;
-  return INPUT_TYPES.has(question["type"]) ? question["approval"] : question;
 }

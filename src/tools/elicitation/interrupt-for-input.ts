@@ -13,8 +13,7 @@ import {
   parseElicitation,
 } from "../../session/server-requests/elicitation-handler.js";
 import { HandlerError } from "../../session/server-requests/server-request-handler.js";
-import { previousApproval } from "../approval/reviewable-call.js";
-import { GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
+import { GraphTask, MAX_INTERRUPTS, toApprovalRequest } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
 import type { CallInterceptor, InputSource, ToolRun } from "../tool-run.js";
 
@@ -176,7 +175,7 @@ function toInterrupt(
   lastQuestion: unknown,
 ): InterruptedCall {
   const { task, error, ...saved } = required;
-  const approval = previousApproval(lastQuestion);
+  const approval = toApprovalRequest(lastQuestion);
   const details = { server, tool, toolCallId, round, ...(approval === undefined ? {} : { approval }) };
   if (task !== undefined)
     return { type: "mcp_task", ...details, task, required: saved, ...(error === undefined ? {} : { error }) };
@@ -360,7 +359,7 @@ export class MessageInputs {
       questions,
       results: Object.fromEntries(this.#results),
       round: this.#round + 1,
-      approval: previousApproval(this.#lastQuestion),
+      approval: toApprovalRequest(this.#lastQuestion),
     };
     this.#task.interrupt?.(question);
     throw new McpRuntimeError("denied", "The graph was not interrupted for an input request.");

@@ -167,7 +167,7 @@ describe("an approved call in createAgent", () => {
     const failure = await rejection(run(approve));
     vi.restoreAllMocks();
     expect(failure).toMatchObject({ kind: "invalid-config", outcomeUnknown: false });
-    expect(String(failure)).toContain("the checkpointer has not saved it in time");
+    expect(String(failure)).toContain("has not saved it in time");
     expect(server.executions).toHaveLength(0);
     expect(textsOf(await run(null))).toEqual(["worked"]);
   });

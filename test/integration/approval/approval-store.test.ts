@@ -2,14 +2,21 @@ import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import {
   Annotation,
+  entrypoint,
+  interrupt,
+  task,
   type Checkpoint,
   type CheckpointMetadata,
   Command,
   MemorySaver,
   StateGraph,
 } from "@langchain/langgraph";
+import { tool } from "@langchain/core/tools";
+import { createAgent } from "langchain";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { createMcpTools, type McpToolset, type McpToolsOptions } from "../../../src/index.js";
+import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import { type KeyValueStore, memoryStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
@@ -20,6 +27,7 @@ import {
   createScriptedModel,
   getToolMessages,
   resumeWith,
+  type ScriptedCall,
   threadConfig,
   userInput,
 } from "../../fixtures/agents.js";
@@ -62,27 +70,31 @@ class MeetingPoint {
   }
 }
 
+type Model = ReturnType<typeof createScriptedModel>;
+
 interface Paused {
   readonly server: { readonly url: string };
   readonly checkpointer: MemorySaver;
-  readonly createGraph?: ((mcp: McpToolset) => Agent) | undefined;
+  readonly createGraph?: ((mcp: McpToolset, model: Model) => Agent) | undefined;
   readonly integration?: string;
   readonly config?: object;
   readonly rule?: object;
   readonly args?: Record<string, unknown>;
+  /** Other calls of the message. */
+  readonly otherCalls?: readonly ScriptedCall[];
 }
 
 /** An agent whose call of `work` waits for approval. Each run has a toolset of its own, like a process. */
 async function pauseAgent({ server, checkpointer, createGraph, ...paused }: Paused) {
-  const { integration = CREATE_AGENT, config = {}, rule = {}, args = {} } = paused;
+  const { integration = CREATE_AGENT, config = {}, rule = {}, args = {}, otherCalls = [] } = paused;
   const servers = { test: { url: server.url, tools: { work: { requireApproval: true, ...rule } } } };
   const run = async (input: unknown, options: McpToolsOptions = {}, model = createScriptedModel()) => {
     await using mcp = await createMcpTools(servers, options);
-    const agent = createGraph?.(mcp) ?? agentIntegrations[integration]?.({ model, mcp, checkpointer });
+    const agent = createGraph?.(mcp, model) ?? agentIntegrations[integration]?.({ model, mcp, checkpointer });
     if (agent === undefined) throw new Error("There is no such integration.");
     return await agent.invoke(input, { ...threadConfig("1"), ...config });
   };
-  const model = createScriptedModel([{ name: "test__work", args }]);
+  const model = createScriptedModel([{ name: "test__work", args }, ...otherCalls]);
   expect((await run(userInput, {}, model)).__interrupt__).toHaveLength(1);
   return {
     run,
@@ -146,6 +158,72 @@ describe("an approved call without an approvalStore", () => {
     expect(outcomes.filter((texts) => texts[0] !== "worked")).toEqual([REFUSED, REFUSED]);
     expect(server.executions).toHaveLength(1);
   });
+
+  it('is not sent again by MemorySaver and the durability "exit" after its response was lost', async () => {
+    await using server = await startMcpTestServer({ tools: [workTool] });
+    const config = { durability: "exit" };
+    const { run } = await pauseAgent({ server, checkpointer: new MemorySaver(), config });
+    server.addFault({ type: "disconnect", when: "during" }, { method: "tools/call", times: 1 });
+    const failure = await rejection(run(approve, { onToolError: "throw" }));
+    expect(failure).toMatchObject({ outcomeUnknown: true });
+    expect(textsOf(await run(null))).toEqual(REFUSED);
+    expect(server.executions).toHaveLength(1);
+  });
+
+  it("is not sent because another tool of its message has interrupted the graph", async () => {
+    await using server = await startMcpTestServer({ tools: [workTool] });
+    const checkpointer = new LatestSaver();
+    const ask = tool(() => String(interrupt("question")), { name: "ask", schema: z.object({}) });
+    const createGraph = (mcp: McpToolset, model: Model) =>
+      createAgent({
+        model,
+        tools: [...mcp.tools, ask] as never[],
+        middleware: [mcpMiddleware(mcp)],
+        checkpointer,
+      }) as unknown as Agent;
+    const otherCalls = [{ name: "ask", args: {} }];
+    const { run } = await pauseAgent({ server, checkpointer, createGraph, otherCalls });
+    expect(await rejection(run(approve))).toMatchObject(CONFIG_ERROR);
+    expect(await rejection(run(null))).toMatchObject(CONFIG_ERROR);
+    expect(server.executions).toHaveLength(0);
+  });
+
+  it("is sent by McpToolNode in a task of the functional API", async () => {
+    await using server = await startMcpTestServer({ tools: [workTool] });
+    const checkpointer = new SharedSaver();
+    const createGraph = (mcp: McpToolset) => {
+      const node = new McpToolNode(mcp);
+      const callTools = task("tools", (messages: BaseMessage[]) => node.invoke({ messages }));
+      const message = new AIMessage({
+        id: "m",
+        content: "",
+        tool_calls: [{ id: "1", name: "test__work", args: {} }],
+      });
+      return entrypoint({ name: "app", checkpointer }, async () => callTools([message])) as unknown as Agent;
+    };
+    const { run } = await pauseAgent({ server, checkpointer, createGraph });
+    expect(textsOf(await run(approve))).toEqual(["worked"]);
+  });
+
+  it.each([CREATE_AGENT, TOOL_NODE])(
+    "is not sent by %s when the checkpointer fails, and is sent by the next resume",
+    async (integration) => {
+      await using server = await startMcpTestServer({ tools: [workTool] });
+      const checkpointer = new SharedSaver();
+      const { run } = await pauseAgent({ server, checkpointer, integration });
+      const isRecord = (channel: string) => channel === "__mcp_record__";
+      const putWrites = checkpointer.putWrites.bind(checkpointer);
+      checkpointer.putWrites = async (config, writes, taskId) => {
+        if (writes.some(([channel]) => isRecord(channel))) throw new Error("The database is down.");
+        return putWrites(config, writes, taskId);
+      };
+      const failure = await rejection(run(approve));
+      expect(failure).toMatchObject({ ...CONFIG_ERROR, cause: { message: "The database is down." } });
+      checkpointer.putWrites = putWrites;
+      expect(textsOf(await run(null))).toEqual(["worked"]);
+      expect(server.executions).toHaveLength(1);
+    },
+  );
 
   it("is not sent twice if its message has no id", async () => {
     await using server = await startMcpTestServer({ tools: [workTool] });
@@ -236,6 +314,59 @@ describe.skipIf(!HAS_REDIS)("an approved call with an approvalStore", () => {
     await eventually(() => backend.colors.length === 1);
     expect(textsOf(await answered)).toEqual(["red"]);
     expect(backend.started).toHaveLength(1);
+  });
+});
+
+/** A store of an application. */
+function createStore(lease: NonNullable<KeyValueStore["lease"]>): KeyValueStore {
+  return { ...NO_ENTRIES, lease };
+}
+
+const NO_ENTRIES = {
+  get: async () => undefined,
+  set: async () => undefined,
+  delete: async () => undefined,
+  list: async () => [],
+  close: async () => undefined,
+  [Symbol.asyncDispose]: async () => undefined,
+};
+
+describe("an approved call with an approvalStore of the application", () => {
+  it.each([null, false])("is not sent if the lease is %s", async (lease) => {
+    await using server = await startMcpTestServer({ tools: [workTool] });
+    const { run } = await pauseAgent({ server, checkpointer: new LatestSaver() });
+    const approvalStore = createStore(async () => lease as never);
+    expect(textsOf(await run(approve, { approvalStore }))).toEqual(REFUSED);
+    expect(server.executions).toHaveLength(0);
+  });
+
+  it.each([0, "", true, {}, "yes"])("is not sent if the lease is %o", async (lease) => {
+    await using server = await startMcpTestServer({ tools: [workTool] });
+    const { run } = await pauseAgent({ server, checkpointer: new LatestSaver() });
+    const approvalStore = createStore(async () => lease as never);
+    expect(await rejection(run(approve, { approvalStore }))).toMatchObject(CONFIG_ERROR);
+    expect(server.executions).toHaveLength(0);
+  });
+
+  it("releases the lease if its record could not be saved", async () => {
+    await using server = await startMcpTestServer({ tools: [workTool] });
+    const checkpointer = new SharedSaver();
+    const { run } = await pauseAgent({ server, checkpointer });
+    const leases = new Set<string>();
+    const approvalStore = createStore(async (key) => {
+      if (leases.has(key)) return undefined;
+      leases.add(key);
+      return { renew: async () => true, release: async () => void leases.delete(key) };
+    });
+    const putWrites = checkpointer.putWrites.bind(checkpointer);
+    checkpointer.putWrites = async (config, writes, taskId) => {
+      if (writes.some(([channel]) => channel === "__mcp_record__")) throw new Error("The database is down.");
+      return putWrites(config, writes, taskId);
+    };
+    expect(await rejection(run(approve, { approvalStore }))).toMatchObject(CONFIG_ERROR);
+    expect(leases.size).toBe(0);
+    checkpointer.putWrites = putWrites;
+    expect(textsOf(await run(null, { approvalStore }))).toEqual(["worked"]);
   });
 });
 
