@@ -1,5 +1,5 @@
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { McpServerManager } from "../../../src/manager/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";
@@ -8,6 +8,10 @@ import { FakeClock } from "../../fixtures/fake-clock.js";
 import { SseServer } from "../../fixtures/sse-server.js";
 import { getProcessInfo, stdioServer, waitForExit } from "../../fixtures/stdio-servers.js";
 import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
+
+// Delays are exact.
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
+afterEach(() => void vi.restoreAllMocks());
 
 describe("a stdio server that exits unexpectedly", () => {
   it("is restarted automatically, and held tools keep working", async () => {
