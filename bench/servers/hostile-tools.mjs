@@ -228,6 +228,7 @@ function createListings(bytes) {
     "names that providers reject": inputCase(
       record(bytes / 40, (index) => [`name ${index} ✗`, { type: "string" }]),
     ),
+    "many empty properties": inputCase(record(bytes / 14, (index) => [`p${index}`, {}])),
     "empty optional argument": inputCase(
       { a: { $ref: "#/$defs/d0" } },
       {

@@ -45,7 +45,11 @@ export class DefaultsApplier {
     for (const name of Object.keys(args)) {
       const value = args[name];
       if (!this.#isEmptyOptional(name, value, declared))
-        setOwnProperty(result, name, this.#applyNested(value, declared.schemas.get(name), depth, added));
+        setOwnProperty(
+          result,
+          name,
+          isPlainObject(value) ? this.#applyNested(value, findSchemas(declared, name), depth, added) : value,
+        );
     }
     for (const [name, { value, size }] of declared.defaults) {
       if (Object.hasOwn(result, name) || added.used + size > added.maxSteps) continue;
@@ -55,14 +59,9 @@ export class DefaultsApplier {
     return result;
   }
 
-  #applyNested(
-    value: unknown,
-    schemas: readonly unknown[] | undefined,
-    depth: number,
-    added: StepBudget,
-  ): unknown {
+  #applyNested(value: JsonObject, schemas: readonly unknown[], depth: number, added: StepBudget): JsonObject {
     // With several schemas it is unknown which one applies, so their defaults are not applied.
-    if (!isPlainObject(value) || schemas?.length !== 1) return value;
+    if (schemas.length !== 1) return value;
     const schema = dereference(schemas[0], this.#root);
     return isPlainObject(schema) ? this.#apply(value, schema, depth + 1, added) : value;
   }
@@ -73,12 +72,12 @@ export class DefaultsApplier {
     return declared;
   }
 
-  #isEmptyOptional(name: string, value: unknown, { schemas, required }: DeclaredProperties): boolean {
+  #isEmptyOptional(name: string, value: unknown, declared: DeclaredProperties): boolean {
     if (value === undefined) return true;
     if (value !== null && value !== "") return false;
-    const declared = schemas.get(name);
-    if (declared === undefined || required.has(name)) return false;
-    return !declared.some(value === null ? this.#allowsNull : this.#allowsEmptyString);
+    const schemas = findSchemas(declared, name);
+    if (schemas.length === 0 || declared.required.has(name)) return false;
+    return !schemas.some(value === null ? this.#allowsNull : this.#allowsEmptyString);
   }
 }
 
@@ -133,15 +132,21 @@ const MAX_SCHEMAS = 500;
 
 /** What a schema declares about the properties of an object, including in its subschemas. */
 interface DeclaredProperties {
-  /** All schemas of a property; more than one if the branches of a union differ. */
-  readonly schemas: ReadonlyMap<string, readonly unknown[]>;
+  /** The values of `properties`. */
+  readonly properties: readonly JsonObject[];
   /** Properties with a default that applies unconditionally, and the number of values in it. */
   readonly defaults: ReadonlyMap<string, { readonly value: unknown; readonly size: number }>;
   readonly required: ReadonlySet<unknown>;
 }
 
+/** Returns all schemas of a property; more than one if the branches of a union differ. */
+function findSchemas({ properties }: DeclaredProperties, name: string): unknown[] {
+  const schemas = properties.flatMap((map) => (Object.hasOwn(map, name) ? [map[name]] : []));
+  return schemas.length > 1 ? [...new Set(schemas)] : schemas;
+}
+
 function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperties {
-  const schemas = new Map<string, unknown[]>();
+  const properties: JsonObject[] = [];
   const defaults = new Map<string, JsonObject>();
   const required = new Set<unknown>();
   const seen = { unconditional: new Set<JsonObject>(), conditional: new Set<JsonObject>() };
@@ -152,15 +157,9 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
     const readBefore = isUnconditional ? seen.unconditional : seen.conditional;
     if (!isPlainObject(resolved) || readBefore.has(resolved)) continue;
     readBefore.add(resolved);
-    for (const [name, property] of Object.entries(toObject(resolved["properties"]))) {
-      const declared = schemas.get(name);
-      if (declared === undefined) schemas.set(name, [property]);
-      else if (!declared.includes(property)) declared.push(property);
-      const inner = dereference(property, root);
-      const holder = isPlainObject(property) && Object.hasOwn(property, "default") ? property : inner;
-      if (isUnconditional && isPlainObject(holder) && Object.hasOwn(holder, "default"))
-        defaults.set(name, holder);
-    }
+    const declared = toObject(resolved["properties"]);
+    properties.push(declared);
+    if (isUnconditional) collectDefaults(declared, root, defaults);
     if (isUnconditional) toArray(resolved["required"]).forEach((name) => required.add(name));
     const branches = [...toArray(resolved["anyOf"]), ...toArray(resolved["oneOf"])];
     const inner = [
@@ -171,12 +170,21 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
   }
   const allowed = [...defaults].filter(([, holder]) => allowsType(holder, jsonTypeOf(holder["default"])));
   return {
-    schemas,
+    properties,
     defaults: new Map(
       allowed.map(([name, { default: value }]) => [name, { value, size: countValues(value) }]),
     ),
     required,
   };
+}
+
+function collectDefaults(properties: JsonObject, root: JsonObject, defaults: Map<string, JsonObject>): void {
+  for (const name of Object.keys(properties)) {
+    const property = properties[name];
+    if (!isPlainObject(property)) continue;
+    const holder = Object.hasOwn(property, "default") ? property : dereference(property, root);
+    if (isPlainObject(holder) && Object.hasOwn(holder, "default")) defaults.set(name, holder);
+  }
 }
 
 function countValues(value: unknown): number {

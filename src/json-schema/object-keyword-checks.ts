@@ -99,28 +99,35 @@ const compileDependencies: CheckCompiler = (dependencies, schema, compiler) => {
 const MAX_SCANNED_PROPERTIES = 32;
 
 const compileProperties: CheckCompiler = (properties, schema, compiler) => {
-  const declared = Object.entries(toObject(properties)).map(
-    ([name, subschema]) => [name, compiler.compile(subschema, schema)] as const,
-  );
-  const checks = new Map(declared);
+  const subschemas = toObject(properties);
+  const names = Object.keys(subschemas);
+  const checks = new Map<string, Check>();
+  // Most of many properties are not used by any call.
+  const getCheck = (name: string): Check => {
+    const known = checks.get(name);
+    if (known !== undefined) return known;
+    const check = compiler.compile(subschemas[name], schema);
+    checks.set(name, check);
+    return check;
+  };
+  if (names.length <= MAX_SCANNED_PROPERTIES) names.forEach(getCheck);
   return (value, evaluation, path, evaluated) => {
     if (!isObject(value)) return true;
-    const isScanned = declared.length <= MAX_SCANNED_PROPERTIES || evaluation.errors !== undefined;
+    const isScanned = names.length <= MAX_SCANNED_PROPERTIES || evaluation.errors !== undefined;
     if (!isScanned) {
       for (const name of keysOf(value, evaluation)) {
-        const check = checks.get(name);
-        if (check === undefined) continue;
+        if (!Object.hasOwn(subschemas, name)) continue;
         evaluated?.add(name);
-        if (!check(value[name], evaluation, undefined, undefined)) return false;
+        if (!getCheck(name)(value[name], evaluation, undefined, undefined)) return false;
       }
       return true;
     }
-    evaluation.steps.spend(Math.trunc(declared.length / LOOKUPS_PER_STEP));
+    evaluation.steps.spend(Math.trunc(names.length / LOOKUPS_PER_STEP));
     let isValid = true;
-    for (const [name, check] of declared) {
+    for (const name of names) {
       if (!Object.hasOwn(value, name)) continue;
       evaluated?.add(name);
-      if (check(value[name], evaluation, evaluation.pathTo(path, name), undefined)) continue;
+      if (getCheck(name)(value[name], evaluation, evaluation.pathTo(path, name), undefined)) continue;
       isValid = false;
       if (evaluation.errors === undefined) break;
     }

@@ -117,6 +117,7 @@ function isCount(value: unknown): value is number {
 /** Deeper than any handwritten schema, and far below the stack limit. */
 const MAX_DEPTH = 200;
 const MAX_SCHEMAS = 10_000;
+const TOO_MANY_SCHEMAS = `all but the first ${MAX_SCHEMAS} schemas in it`;
 const MAX_HOPS = 20;
 const MAX_WARNINGS = 20;
 const MAX_QUOTE_LENGTH = 80;
@@ -261,11 +262,13 @@ class SchemaSanitizer implements SanitizedSchema {
 
   #copyMap(step: Step, keyword: string, map: JsonObject): void {
     const copy: JsonObject = {};
-    for (const [name, schema] of Object.entries(map)) {
-      const isPattern = keyword === "patternProperties";
+    const isPattern = keyword === "patternProperties";
+    for (const name of Object.keys(map)) {
+      const schema = map[name];
       const key = isPattern ? toStrictPattern(name) : name;
-      const repeated = Object.hasOwn(copy, key) ? "is declared twice" : undefined;
-      const problem = isPattern ? (this.#patterns.add(name) ?? repeated) : undefined;
+      const problem = isPattern
+        ? (this.#patterns.add(name) ?? (Object.hasOwn(copy, key) ? "is declared twice" : undefined))
+        : undefined;
       if (problem !== undefined) {
         this.#omit("the property pattern", name, `, which ${problem}`);
         Object.defineProperty(copy, DROPPED_PATTERN, { value: true });
@@ -281,7 +284,7 @@ class SchemaSanitizer implements SanitizedSchema {
     if (known !== undefined) return known;
     if (!isPlainObject(source)) this.#omit("something that is not a schema");
     else if (depth >= MAX_DEPTH) this.#omit(`everything nested deeper than ${MAX_DEPTH} levels`);
-    else if (this.#copies.size >= MAX_SCHEMAS) this.#omit(`all but the first ${MAX_SCHEMAS} schemas in it`);
+    else if (this.#copies.size >= MAX_SCHEMAS) this.#omit(TOO_MANY_SCHEMAS);
     else {
       const target: JsonObject = {};
       this.#copies.set(source, target);
