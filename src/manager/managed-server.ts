@@ -397,7 +397,11 @@ export class ManagedServer implements ToolCaller {
 
   /** One attempt in the background. After a failure, it connects once the server accepts the available credentials. */
   async #reconnect(): Promise<void> {
-    if (this.#state === "reconnecting") return this.client.ensureSession();
+    if (this.#state === "reconnecting") {
+      // A session with credentials that are rejected would start a login, which only a call may do.
+      await this.client.tryToConnect({ listsTools: false });
+      return this.client.ensureSession();
+    }
     const epoch = this.#epoch;
     this.#isRetrying = true;
     try {

@@ -41,7 +41,7 @@ export class ReconnectSchedule {
     this.stop();
     if (settings === undefined) return false;
     this.#lostAt = [...this.#lostAt.filter((at) => now - at < settings.lossWindowMs), now];
-    return this.#lostAt.length <= settings.maxLosses && this.#scheduleAttempt(settings);
+    return this.#lostAt.length <= settings.maxLosses && this.#scheduleAttempt(settings, { isLoss: true });
   }
 
   /**
@@ -52,7 +52,7 @@ export class ReconnectSchedule {
     const { settings, isRemote } = this.#options;
     if (settings === undefined || !isRemote) return;
     this.pause();
-    this.#scheduleAttempt(settings, error);
+    this.#scheduleAttempt(settings, { isLoss: false, failure: error });
   }
 
   /** Cancels the next attempt. */
@@ -68,19 +68,21 @@ export class ReconnectSchedule {
     this.#attempt = 0;
   }
 
-  /** Returns false after the last attempt. Without a failure, the connection was lost. */
-  #scheduleAttempt(settings: ReconnectionSettings, failure?: unknown): boolean {
+  /** Returns false after the last attempt. `isLoss`: the first of these attempts follows a lost connection. */
+  #scheduleAttempt(
+    settings: ReconnectionSettings,
+    { isLoss, failure }: { readonly isLoss: boolean; readonly failure?: unknown },
+  ): boolean {
     const { clock, random, isRemote, reconnect, onExhausted } = this.#options;
     const { maxAttempts = isRemote ? Number.POSITIVE_INFINITY : LOCAL_MAX_ATTEMPTS } = settings;
     const delaysMs = selectDelays(settings, failure);
     const delayMs = delaysMs[Math.min(this.#attempt, delaysMs.length - 1)];
     if (this.#attempt >= maxAttempts || delayMs === undefined) return false;
     const runId = this.#runId;
-    const isLoss = failure === undefined;
     this.#attempt += 1;
     const onFailed = (error: unknown) => {
       if (runId !== this.#runId) return;
-      if (!this.#scheduleAttempt(settings, isLoss ? undefined : error)) onExhausted(error);
+      if (!this.#scheduleAttempt(settings, { isLoss, failure: error })) onExhausted(error);
     };
     const attempt = () => {
       this.#cancelTimer = undefined;

@@ -3,8 +3,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { McpServerManager } from "../../../src/manager/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";
+import { HttpListener } from "../../../src/testing/http-listener.js";
 import { eventually, NO_RETRY, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
+import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
+import { startProtectedServer } from "../../fixtures/protected-server.js";
 import { SseServer } from "../../fixtures/sse-server.js";
 import { getProcessInfo, stdioServer, waitForExit } from "../../fixtures/stdio-servers.js";
 import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
@@ -74,6 +77,43 @@ describe("a remote server whose connection is lost", () => {
     clock.advance(1_000);
     await eventually(() => manager.connected.length === 1);
     await manager.clients.get("far")?.callTool({ name: "echo", args: { text: "hi" } });
+  });
+});
+
+describe("a lost server that rejects the credentials when it is back", () => {
+  it("is tried again without a login", async () => {
+    await using world = await startProtectedServer();
+    const provider = new MemoryOAuthProvider();
+    Object.assign(provider, {
+      discoveryState: () => ({ authorizationServerUrl: world.oauth.origin }),
+      saveDiscoveryState: () => undefined,
+    });
+    await using server = await SseServer.start();
+    const far = {
+      type: "sse" as const,
+      url: server.url,
+      auth: provider,
+      allowAddress: () => true,
+      ...NO_RETRY,
+    };
+    await using manager = new McpServerManager({ far }, { reconnection: { delaysMs: [10] } });
+    await manager.connect();
+    await server.stop();
+    let requests = 0;
+    const rejecting = new HttpListener(
+      async (_, response) => {
+        requests += 1;
+        response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+      },
+      Number(new URL(server.url).port),
+    );
+    await rejecting.start();
+    try {
+      await eventually(() => requests >= 5);
+      expect(provider.redirects).toEqual([]);
+    } finally {
+      await rejecting.stop();
+    }
   });
 });
 
