@@ -85,7 +85,7 @@ export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
     annotations: optionalObject(annotations),
     execution: parseExecution(execution),
     icons: optionalObjects(icons),
-    meta: optionalObject(_meta),
+    meta: optionalObject(_meta) ?? keepUi(_meta),
   };
   const item: Record<string, unknown> & McpToolInfo = { name, inputSchema };
   for (const key in optional) {
@@ -208,6 +208,22 @@ function optionalString(value: unknown): string | undefined {
 
 /** The limit for one field of an item that is kept as sent. Copying and freezing many values would take too long. */
 const MAX_FIELD_CHARS = 1_048_576;
+
+/** Keeps who may see the tool of a `_meta` that is too large: without it, models would see a tool that is not for them. */
+function keepUi(meta: unknown): JsonObject | undefined {
+  const { ui } = isPlainObject(meta) ? meta : {};
+  const { visibility } = isPlainObject(ui) ? ui : {};
+  return visibility === undefined ? undefined : { ui: { visibility: optionalTexts(visibility) } };
+}
+
+/** Anything but a short list of texts allows nobody. */
+function optionalTexts(value: unknown): string[] {
+  return Array.isArray(value) &&
+    !isLargerThan(value, MAX_FIELD_CHARS) &&
+    value.every((item) => typeof item === "string")
+    ? value
+    : [];
+}
 
 /** Returns an object as sent; `undefined` for another or a large value. */
 export function optionalObject(value: unknown): JsonObject | undefined {

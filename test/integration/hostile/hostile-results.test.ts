@@ -148,11 +148,15 @@ it("fields of a tool that are kept as sent are dropped if they are larger than a
       tools: [
         { name: "large", inputSchema, ...large },
         { name: "small", inputSchema, ...small },
+        { name: "for an app", inputSchema, _meta: { ...wide, ui: { visibility: ["app"] } } },
       ],
     },
   });
   await using client = createTestClient(server);
-  const [first, second] = await client.listTools();
+  const [, first, second] = await client.listTools();
+  // A tool that is not for models is not offered to them, however large its `_meta` is.
+  await using mcp = await createMcpTools({ test: { url: server.url } });
+  expect(mcp.tools.map(({ mcp: { name } }) => name)).toEqual(["large", "small"]);
   expect(first).toEqual({ name: "large", inputSchema });
   expect(second).toMatchObject({
     meta: { a: 1 },
