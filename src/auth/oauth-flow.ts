@@ -258,15 +258,12 @@ const SECRET_FIELDS = [
 ];
 
 /** More than any token has, and more than servers accept in a header. */
-const MAX_TOKEN_LENGTH = 65_536;
-/** The id of a client is a part of the URL of a login. */
-const MAX_CLIENT_ID_LENGTH = 4_096;
+const MAX_LENGTHS = { access_token: 65_536, client_id: 4_096 };
 
 /** Rejects what cannot be used, before it is saved: it would be read for every request, and never be replaced. */
 function assertUsable(body: JsonObject): void {
-  for (const name of [...SECRET_FIELDS, "client_id"]) {
+  for (const [name, maxLength] of Object.entries(MAX_LENGTHS)) {
     const value = body[name];
-    const maxLength = name === "client_id" ? MAX_CLIENT_ID_LENGTH : MAX_TOKEN_LENGTH;
     if (typeof value === "string" && value.length > maxLength)
       throw new Error(
         `The authorization server returned an invalid ${name}: it exceeds ${maxLength} characters.`,
