@@ -6,7 +6,7 @@ import { findOptionsProblem, optionKeys } from "../config/parse-options.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt, printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, isStringArray, toRecord } from "../json/json.js";
+import { isPlainObject, isStringArray } from "../json/json.js";
 import type { CallOutcome, OutcomeDetails, ToolCall } from "./call-options.js";
 import type { ToolResult } from "./tool-result.js";
 
@@ -102,7 +102,7 @@ async function runDependent<Call extends ToolCall>(
   }
   let call: Call;
   try {
-    const results = toRecord(found);
+    const results = Object.fromEntries(found);
     const created = await (signal === undefined
       ? createCall(results)
       : raceAbort(signal, () => createCall(results)));

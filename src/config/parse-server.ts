@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject, omitUndefined, parseJson, toRecord } from "../json/json.js";
+import { isPlainObject, type JsonObject, omitUndefined, parseJson } from "../json/json.js";
 import { getAddressOrigin, OPERATOR_ADDRESS } from "./address-policy.js";
 import { isAuthGrant } from "./auth-grant.js";
 import { collectSecrets } from "./collect-secrets.js";
@@ -134,7 +134,7 @@ const SERVER_LIST_SCHEMA = option
         nameProblem === undefined ? parsePart(DEFINITION_SCHEMA, definition, context, [name]) : undefined;
       return parsed === undefined ? [] : [[name, toServerConfig(name, parsed)] as const];
     });
-    return toRecord(configs);
+    return Object.fromEntries(configs);
   });
 
 /** Reports the problems of the document and of its servers together; paths start with the name of a server. */

@@ -89,11 +89,6 @@ export function isDeepEqual(first: unknown, second: unknown): boolean {
   return true;
 }
 
-/** Like `Object.fromEntries`, for names that others choose: a name without an entry, such as `constructor`, is undefined. */
-export function toRecord<Value>(entries: Iterable<readonly [string, Value]>): Record<string, Value> {
-  return Object.setPrototypeOf(Object.fromEntries(entries), null) as Record<string, Value>;
-}
-
 /** Copies an object without its properties that are `undefined`. */
 export function omitUndefined<T extends object>(
   object: T | undefined,

@@ -6,7 +6,6 @@ import { type McpServersDocument, parseServer, parseServerConfigs } from "../con
 import type { ServerDefinition } from "../config/server-definition.js";
 import { freezeIfListed, type McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { toRecord } from "../json/json.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
 import { type ConnectOptions, type ConnectTarget, ServerSet } from "./server-set.js";
@@ -108,12 +107,14 @@ export class McpServerManager implements AsyncDisposable {
 
   /** The state of each server, by name. */
   status(): Record<string, ServerStatus> {
-    return toRecord(this.serverSet.all.map((server) => [server.name, server.status()]));
+    return Object.fromEntries(this.serverSet.all.map((server) => [server.name, server.status()]));
   }
 
   /** Call metrics by server and tool, as a frozen copy. */
   metrics(): Readonly<Record<string, ServerMetrics>> {
-    return Object.freeze(toRecord(this.serverSet.all.map(({ name, client }) => [name, client.metrics()])));
+    return Object.freeze(
+      Object.fromEntries(this.serverSet.all.map(({ name, client }) => [name, client.metrics()])),
+    );
   }
 
   /** The metrics of all current servers in total, as a frozen copy; quantiles are over the calls of all. */

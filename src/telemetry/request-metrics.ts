@@ -1,5 +1,4 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
-import { toRecord } from "../json/json.js";
 
 /** Call latencies in milliseconds. Quantiles have a relative error of at most three percent. */
 export interface LatencyMetrics {
@@ -152,7 +151,7 @@ class CallCounter {
       calls: this.#calls,
       successes,
       successRate: this.#calls === 0 ? undefined : successes / this.#calls,
-      failures: Object.freeze(toRecord(this.#failures)),
+      failures: Object.freeze(Object.fromEntries(this.#failures)),
       retries: this.retries,
       latencyMs:
         latency.count === 0
@@ -179,7 +178,9 @@ function counterFor(counters: Map<string, CallCounter>, name: string): CallCount
 }
 
 function toSnapshots(counters: ReadonlyMap<string, CallCounter>): Readonly<Record<string, CallMetrics>> {
-  return Object.freeze(toRecord([...counters].map(([name, counter]) => [name, counter.snapshot()] as const)));
+  return Object.freeze(
+    Object.fromEntries([...counters].map(([name, counter]) => [name, counter.snapshot()] as const)),
+  );
 }
 
 /** Each power of two is divided into this many buckets of equal width. */

@@ -1,4 +1,4 @@
-import { type JsonObject, toRecord } from "../json/json.js";
+import { type JsonObject } from "../json/json.js";
 
 /** Estimates how many tokens a model reads for a text. */
 export type CountTokens = (text: string) => number;
@@ -71,20 +71,21 @@ export interface TokenCosts<Name extends string = string> {
 
 /** Adds up the tokens of tool definitions, by server. */
 export function toTokenCosts(tools: readonly ToolDefinition[], countTokens?: CountTokens): TokenCosts {
-  const servers = new Map<string, Record<string, number>>();
+  const servers = new Map<string, Map<string, number>>();
   for (const tool of tools) {
-    const costs = servers.get(tool.mcp.server) ?? toRecord<number>([]);
-    costs[tool.name] = (costs[tool.name] ?? 0) + countToolTokens(tool, countTokens);
+    const costs = servers.get(tool.mcp.server) ?? new Map<string, number>();
+    costs.set(tool.name, (costs.get(tool.name) ?? 0) + countToolTokens(tool, countTokens));
     servers.set(tool.mcp.server, costs);
   }
   const tokens = [...servers.values()].reduce((total, costs) => total + sum(costs), 0);
   const entries = [...servers].map(([server, costs]): [string, ServerTokenCosts] => {
     const serverTokens = sum(costs);
-    return [server, { tokens: serverTokens, share: tokens === 0 ? 0 : serverTokens / tokens, tools: costs }];
+    const share = tokens === 0 ? 0 : serverTokens / tokens;
+    return [server, { tokens: serverTokens, share, tools: Object.fromEntries(costs) }];
   });
-  return { tokens, servers: toRecord(entries) };
+  return { tokens, servers: Object.fromEntries(entries) };
 }
 
-function sum(costs: Readonly<Record<string, number>>): number {
-  return Object.values(costs).reduce((total, cost) => total + cost, 0);
+function sum(costs: ReadonlyMap<string, number>): number {
+  return [...costs.values()].reduce((total, cost) => total + cost, 0);
 }

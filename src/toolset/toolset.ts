@@ -20,7 +20,7 @@ import { systemClock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { omitUndefined, toRecord } from "../json/json.js";
+import { omitUndefined } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import { unwrapServers } from "../manager/server-errors.js";
@@ -97,7 +97,7 @@ export class Toolset<Name extends string> implements AsyncDisposable {
   get clients(): ToolsetClients<Name> {
     const { clients } = this.servers;
     // Not enumerable, so that Object.keys and spreading give server names only.
-    return Object.defineProperty(toRecord(clients), Symbol.iterator, {
+    return Object.defineProperty(Object.fromEntries(clients), Symbol.iterator, {
       value: () => clients.values(),
     }) as ToolsetClients<Name>;
   }
@@ -147,7 +147,7 @@ export class Toolset<Name extends string> implements AsyncDisposable {
       events.emit("driftChecked", { ...drift, server: name });
       return [name, drift] as const;
     });
-    return toRecord(await Promise.all(entries)) as Record<Name, ServerDrift>;
+    return Object.fromEntries(await Promise.all(entries)) as Record<Name, ServerDrift>;
   }
 
   /**
@@ -325,7 +325,7 @@ export class Toolset<Name extends string> implements AsyncDisposable {
       const instructions = client.getInstructions(caller) ?? "";
       return instructions.trim() === "" ? [] : [[name, instructions] as const];
     });
-    return toRecord(entries) as Partial<Record<Name, string>>;
+    return Object.fromEntries(entries) as Partial<Record<Name, string>>;
   }
 
   /** The state of each server, by name. */
@@ -336,7 +336,7 @@ export class Toolset<Name extends string> implements AsyncDisposable {
     const entries = Object.entries(this.servers.status()).map(([name, status]): [string, ServerStatus] => {
       return [name, { ...status, tools: counts.get(name) ?? 0, tokens: costs.servers[name]?.tokens ?? 0 }];
     });
-    return toRecord(entries) as Record<Name, ServerStatus>;
+    return Object.fromEntries(entries) as Record<Name, ServerStatus>;
   }
 
   /**

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { withSignal } from "../../async/cancel-scope.js";
 import { formatPath } from "../../json/describe-value.js";
 import { getAtPath } from "../../json/json-path.js";
-import { isPlainObject, toRecord } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { withAddressOrigin, withConfigFile } from "../address-policy.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { CONFIG_FORMATS, CONFIG_LOCATIONS, detectFormat, resolveLocation } from "./config-locations.js";
@@ -192,7 +192,7 @@ class ServerMerger {
       message: `No file defines the server ${JSON.stringify(name)} of enabledServers. Check its name, and that the files of its scope are read (project, user).`,
     }));
     return {
-      servers: toRecord(this.#servers),
+      servers: Object.fromEntries(this.#servers),
       problems: [...fileProblems, ...this.#problems, ...notFound],
       sources: this.#sources,
     };

@@ -61,27 +61,13 @@ describe("createMcpTools", () => {
     await Promise.all(servers.map((server) => server.close()));
   });
 
-  it("returns records that have only the names of servers, tools and calls", async () => {
+  it("counts the tokens of a tool that is named like a method of objects", async () => {
     await using server = await startMcpTestServer({ tools: [{ ...say, name: "constructor" }] });
     const servers: Record<string, ServerDefinition> = { toString: { server } };
     await using mcp = await createMcpTools(servers, { naming: { prefix: false } });
-    expect(mcp.clients["toString"]).toBeInstanceOf(McpClient);
-    let results: object | undefined;
-    const call = { server: "toString", name: "constructor", args: { text: "x" } };
-    const dependent = (found: object) => {
-      results = found;
-      return call;
-    };
-    await mcp.callTools([
-      { id: "one", ...call },
-      { id: "two", dependsOn: ["one"], call: dependent },
-    ]);
     const { tokens, servers: costs } = mcp.tokenCosts();
+    expect(tokens).toBeGreaterThan(0);
     expect(tokens).toBe(costs["toString"]?.tools["constructor"]);
-    const metrics = mcp.metrics();
-    const records = [mcp.clients, mcp.status(), mcp.instructions(), await mcp.detectDrift(), costs, metrics];
-    for (const record of [...records, metrics["toString"]?.tools, results])
-      expect(record).not.toHaveProperty("valueOf");
   });
 
   it("returns clients by name that are also iterable", async () => {

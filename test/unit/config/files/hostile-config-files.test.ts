@@ -149,7 +149,7 @@ describe("the content of a config file that is", () => {
         "a": { "__proto__": ${evil}, "env": { "__proto__": "x" } } } }`;
     folders.write("project/.mcp.json", comment + text);
     const { servers, problems } = await loadMcpServers(folders.options());
-    expect(Object.getPrototypeOf(servers)).toBeNull();
+    expect(Object.getPrototypeOf(servers)).toBe(Object.prototype);
     expect(Object.keys(servers)).toEqual(["constructor"]);
     expect(problems.map(({ server }) => server)).toEqual(["__proto__", "a"]);
     expect(Object.hasOwn(Object.prototype, "command")).toBe(false);
