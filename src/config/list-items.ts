@@ -216,7 +216,7 @@ function keepUi(meta: unknown): JsonObject | undefined {
   return visibility === undefined ? undefined : { ui: { visibility: optionalTexts(visibility) } };
 }
 
-/** Anything but a short list of texts allows nobody. */
+/** Anything but a short list of texts allows no caller. */
 function optionalTexts(value: unknown): string[] {
   return Array.isArray(value) &&
     !isLargerThan(value, MAX_FIELD_CHARS) &&

@@ -45,7 +45,6 @@ describe.each<[string, object, string]>([
   ["a blank access token", { access_token: " " }, "access_token"],
   ["an access token of a missing value", { access_token: "undefined" }, "access_token"],
   ["a long access token", { access_token: "x".repeat(70_000) }, "access_token"],
-  ["a long refresh token", { refresh_token: "x".repeat(70_000) }, "refresh_token"],
 ])("%s", (_, tokenFields, field) => {
   it("is not saved by a provider, and the next call requests another", async () => {
     await using server = await startProtectedServer();
