@@ -79,8 +79,6 @@ function isReadable(shown: JsonObject, { path, message }: { path: string; messag
   const found = JSON.stringify([...findShown(shown, path), ...findShown(shown, parent)]);
   // A definition that is used several times is written only where it stands first.
   const text = found.includes("The same as for") ? JSON.stringify(shown) : found;
-  // An item that is shown as "none" has a schema that contradicts itself: every value is refused.
-  if (/In this order: [^.]*\bnone\b/.test(text)) return true;
   if (message.startsWith("is missing"))
     return (
       findShown(shown, parent).some(({ required }) => toArray(required).includes(name)) || text.includes(name)
