@@ -8,7 +8,7 @@ import { fullHash } from "../json-schema/schema-hash.js";
 import { isPlainObject, tryParseJson } from "../json/json.js";
 import type { LimitedStore } from "../stores/driver-store.js";
 import type { StoreLease, StoreLeaseOptions } from "../stores/key-value-store.js";
-import { findUnsafeJson, toStorableJson } from "../stores/stored-record.js";
+import { findUnsafeJson, toStorableJson } from "../stores/entry-codec.js";
 
 /** The result of one `tools/list`. */
 export interface CachedToolList {

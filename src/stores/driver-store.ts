@@ -4,7 +4,7 @@ import { type Clock, systemClock, withDeadline, settleWithin } from "../async/cl
 import type { JsonValue } from "../json/json.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
-import { toExpiresAt, decodeRecord, encodeRecord, InvalidEntryError } from "./stored-record.js";
+import { toExpiresAt, decodeEntry, encodeEntry, InvalidEntryError } from "./entry-codec.js";
 import {
   type KeyValueStore,
   type StoreCallOptions,
@@ -117,7 +117,7 @@ export class DriverStore implements KeyValueStore {
       const text = await this.#run(`read ${quoteKey(key)}`, signal, (scope) => this.#driver.read(key, scope));
       if (text === undefined) return undefined;
       if (Buffer.byteLength(text) > maxBytes) throw new InvalidEntryError("is larger than `maxBytes`");
-      return decodeRecord(text, key, now());
+      return decodeEntry(text, key, now());
     } catch (error) {
       if (!(error instanceof InvalidEntryError)) throw error;
       logger.warn(`Ignored the entry ${quoteKey(key)} of ${this.#driver.name}: it ${error.message}.`);
@@ -130,7 +130,7 @@ export class DriverStore implements KeyValueStore {
     assertStoreKey(key);
     const { maxBytes, now } = this.#options;
     const expiresAt = toExpiresAt(ttlMs, now());
-    const text = encodeRecord({ key, expiresAt }, value);
+    const text = encodeEntry({ key, expiresAt }, value);
     const bytes = Buffer.byteLength(text);
     if (bytes > maxBytes) {
       const problem = `${quoteKey(key)} has ${bytes} bytes; \`maxBytes\` is ${maxBytes}`;

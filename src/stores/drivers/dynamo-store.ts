@@ -11,7 +11,7 @@ import {
   type FailureExplanation,
   type StoreDriver,
 } from "../driver-store.js";
-import { InvalidEntryError } from "../stored-record.js";
+import { InvalidEntryError } from "../entry-codec.js";
 import {
   type NamespacedStoreOptions,
   resolveStoreOptions,

@@ -9,12 +9,12 @@ import { mkdir, readdir, rename, rm, stat, writeFile, open, link } from "node:fs
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { mapConcurrent } from "../../async/semaphore.js";
 import {
-  decodeHeader,
+  decodeEntryHeader,
   hasExpired,
   InvalidEntryError,
   MAX_HEADER_LENGTH,
-  type StoredHeader,
-} from "../stored-record.js";
+  type EntryHeader,
+} from "../entry-codec.js";
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 
@@ -159,12 +159,12 @@ export function tempPathFor(file: string): string {
 }
 
 /** Reads only the header of an entry file. Returns `undefined` if it is not an entry. */
-async function readHeader(path: string): Promise<StoredHeader | undefined> {
+async function readHeader(path: string): Promise<EntryHeader | undefined> {
   try {
     await using handle = await open(path, READ);
     const buffer = Buffer.alloc(MAX_HEADER_LENGTH);
     const { bytesRead } = await handle.read(buffer, 0, MAX_HEADER_LENGTH, 0);
-    return decodeHeader(buffer.toString("utf8", 0, bytesRead));
+    return decodeEntryHeader(buffer.toString("utf8", 0, bytesRead));
   } catch {
     return undefined;
   }

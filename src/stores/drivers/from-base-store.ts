@@ -9,7 +9,7 @@ import {
   type ResolvedStoreOptions,
   STORE_FIELDS,
 } from "../store-options.js";
-import { InvalidEntryError, isLiveRecord } from "../stored-record.js";
+import { InvalidEntryError, isLiveEntry } from "../entry-codec.js";
 
 /** Options of `fromBaseStore`. */
 export interface BaseStoreOptions extends NamespacedStoreOptions {
@@ -89,7 +89,7 @@ function createLangChainDriver(
         const key = typeof name === "string" ? toKey(namespace, name) : undefined;
         if (key?.startsWith(prefix) !== true) continue;
         const text = await read(key).catch(() => undefined);
-        if (isLiveRecord(text, key, now())) keys.push(key);
+        if (isLiveEntry(text, key, now())) keys.push(key);
       }
       return keys;
     },
@@ -171,7 +171,7 @@ function createLangGraphDriver(store: LangGraphStore, { namespace, now }: Resolv
         for (const item of page) {
           // A search also returns items of nested namespaces, which are skipped.
           const isOwn = item.namespace.length === 1 && item.key.startsWith(prefix);
-          if (isOwn && isLiveRecord(getText(item), item.key, now())) keys.add(item.key);
+          if (isOwn && isLiveEntry(getText(item), item.key, now())) keys.add(item.key);
         }
         isLast = page.length < PAGE_SIZE;
       }

@@ -1,7 +1,7 @@
 import { assertAbortSignal } from "../../async/cancel-scope.js";
 import { deepFreeze, type JsonValue } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { hasExpired, toExpiresAt, toStorableJson } from "../stored-record.js";
+import { hasExpired, toExpiresAt, toStorableJson } from "../entry-codec.js";
 import {
   type KeyValueStore,
   type StoreCallOptions,

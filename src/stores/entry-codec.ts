@@ -15,7 +15,7 @@ const NEEDS_ESCAPING = /[^\P{Cc}\n]|\p{Surrogate}/u;
 /** A key of 512 bytes, each escaped as `\u0000` in the worst case, plus the other header fields. */
 export const MAX_HEADER_LENGTH = 4_096;
 
-export interface StoredHeader {
+export interface EntryHeader {
   readonly key: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number | undefined;
@@ -32,7 +32,7 @@ export class InvalidEntryError extends Error {
 }
 
 /** Throws `invalid-config` for a value that is not JSON. */
-export function encodeRecord({ key, expiresAt }: StoredHeader, value: unknown): string {
+export function encodeEntry({ key, expiresAt }: EntryHeader, value: unknown): string {
   const isText = typeof value === "string" && !NEEDS_ESCAPING.test(value);
   const header = { format: FORMAT, key, expiresAt, textLength: isText ? value.length : undefined };
   return `${JSON.stringify(header)}\n${isText ? value : toStorableJson(value).text}`;
@@ -42,8 +42,8 @@ export function encodeRecord({ key, expiresAt }: StoredHeader, value: unknown): 
  * Decodes an entry as untrusted input. Returns `undefined` if it has expired. Throws `InvalidEntryError` if it was
  * not written in this format for this key.
  */
-export function decodeRecord(text: string, key: string, now: number): JsonValue | undefined {
-  const header = decodeHeader(text);
+export function decodeEntry(text: string, key: string, now: number): JsonValue | undefined {
+  const header = decodeEntryHeader(text);
   if (header === undefined) throw new InvalidEntryError("is not in the format of this package");
   if (header.key !== key) throw new InvalidEntryError("was written for another key");
   if (hasExpired(header, now)) return undefined;
@@ -60,7 +60,7 @@ export function decodeRecord(text: string, key: string, now: number): JsonValue 
 }
 
 /** Decodes the header of an entry or of its first bytes. */
-export function decodeHeader(text: string): StoredHeader | undefined {
+export function decodeEntryHeader(text: string): EntryHeader | undefined {
   const end = text.indexOf("\n");
   if (end === -1 || end > MAX_HEADER_LENGTH) return undefined;
   const header = tryParseJson(text.slice(0, end));
@@ -72,12 +72,12 @@ export function decodeHeader(text: string): StoredHeader | undefined {
 }
 
 /** Whether a text is an entry of this key that has not expired. Its value is not decoded. */
-export function isLiveRecord(text: string | undefined, key: string, now: number): boolean {
-  const header = decodeHeader(text ?? "");
+export function isLiveEntry(text: string | undefined, key: string, now: number): boolean {
+  const header = decodeEntryHeader(text ?? "");
   return header?.key === key && !hasExpired(header, now);
 }
 
-export function hasExpired({ expiresAt }: Pick<StoredHeader, "expiresAt">, now: number): boolean {
+export function hasExpired({ expiresAt }: Pick<EntryHeader, "expiresAt">, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now;
 }
 
