@@ -18,7 +18,7 @@ import { type LangChainBlock, textBlock } from "./content/langchain-block.js";
 import { type ToolArtifact, type ToolContent, toToolContent } from "./content/tool-content.js";
 import { keepLargeResult } from "./large-results/keep-large-result.js";
 import { createProgressReporter } from "./progress-reporter.js";
-import { executeToolCall } from "./tool-call.js";
+import { executeToolCall } from "./execute-tool-call.js";
 import {
   toFailureMessage,
   EMPTY_ARTIFACT,
