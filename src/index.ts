@@ -123,7 +123,7 @@ export type {
   McpResourceInfo,
   McpResourceTemplateInfo,
   McpToolInfo,
-} from "./config/list-items.js";
+} from "./config/server-features.js";
 export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
 export { type ConfigIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
 export type { ServerMetadata, ServerNotification } from "./session/session.js";

@@ -1,4 +1,4 @@
-import { isOfferedToModels, type McpToolInfo } from "../config/list-items.js";
+import { isOfferedToModels, type McpToolInfo } from "../config/server-features.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";

@@ -1,5 +1,5 @@
 import type { McpAgentResource, ToolSnapshot } from "../config/agent-definition.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import type { JsonObject } from "../json/json.js";
 
 /** A tool of an agent resource. */

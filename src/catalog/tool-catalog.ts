@@ -3,7 +3,7 @@ import { type Clock, settleWithin, systemClock, withDeadline } from "../async/cl
 import { SingleFlight } from "../async/single-flight.js";
 import type { ListToolsOptions, RequestOptions } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
-import { type McpToolInfo, shareTools } from "../config/list-items.js";
+import { type McpToolInfo, shareTools } from "../config/server-features.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";

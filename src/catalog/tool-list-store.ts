@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { Clock } from "../async/clock.js";
 import { SHARED_IDENTITY } from "../session/session.js";
-import { type McpToolInfo, parseToolInfo, shareTools } from "../config/list-items.js";
+import { type McpToolInfo, parseToolInfo, shareTools } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { fullHash } from "../json-schema/schema-hash.js";

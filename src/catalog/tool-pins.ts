@@ -1,5 +1,5 @@
 import { type JsonObject, toArray } from "../json/json.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import type { LimitedStore } from "../stores/driver-store.js";

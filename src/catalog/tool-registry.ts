@@ -3,7 +3,7 @@ import { SingleFlight } from "../async/single-flight.js";
 import type { RequestOptions } from "../client/call-options.js";
 import type { ClientState } from "../client/client-lifecycle.js";
 import { SHARED_IDENTITY } from "../session/session.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { hasMethods, option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt, printValue } from "../errors/sanitize-text.js";

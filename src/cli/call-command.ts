@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import type { ContentBlock, ToolResult } from "../client/tool-result.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { validateArguments } from "../json-schema/schema-validator.js";
 import { isPlainObject, type JsonObject, toObject, tryParseJson } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";

@@ -1,6 +1,6 @@
 import { printValue } from "../errors/sanitize-text.js";
 import type { McpSkillInfo } from "../client/skills/skill-info.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { toPortableSchema } from "../json-schema/portable-schema.js";
 import { type JsonObject, toObject } from "../json/json.js";
 import { estimateTokens } from "../tool-search/estimate-tokens.js";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { compareTools, createUnreachableDrift, type ServerDrift, type ToolChange } from "../catalog/drift.js";
 import { ToolListStore } from "../catalog/tool-list-store.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";

@@ -1,4 +1,4 @@
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { countToolTokens, type TokenCosts } from "../tool-search/estimate-tokens.js";
 import type { McpSkillInfo } from "../client/skills/skill-info.js";
 import type { Command, CommandContext } from "./command-context.js";

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { isOfferedToModels } from "../config/list-items.js";
+import { isOfferedToModels } from "../config/server-features.js";
 import type { JsonObject } from "../json/json.js";
 import type { Command } from "./command-context.js";
 import { type Finding, toExit } from "./report/finding.js";

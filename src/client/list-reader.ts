@@ -8,7 +8,7 @@ import {
   parseResourceTemplateInfo,
   type McpToolInfo,
   parseToolInfo,
-} from "../config/list-items.js";
+} from "../config/server-features.js";
 import type { Limits } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";

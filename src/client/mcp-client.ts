@@ -8,7 +8,7 @@ import type {
   McpResourceInfo,
   McpResourceTemplateInfo,
   McpToolInfo,
-} from "../config/list-items.js";
+} from "../config/server-features.js";
 import type { ServerOutput } from "../config/output-options.js";
 import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";

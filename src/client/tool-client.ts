@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import {

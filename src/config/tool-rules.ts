@@ -3,7 +3,7 @@ import type { CallContext } from "./call-context.js";
 import { option, type OptionsOf, optionsSchema, parsePart } from "./parse-options.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "./list-items.js";
+import type { McpToolInfo } from "./server-features.js";
 
 export const INPUT_VALIDATION_SCHEMA = option.oneOf("error", "warn", "off");
 

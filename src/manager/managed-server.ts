@@ -10,7 +10,7 @@ import { McpClient } from "../client/mcp-client.js";
 import type { BreakerState } from "../client/policies/circuit-breaker.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ServerProvenance } from "../config/address-policy.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import type { ServerOutput } from "../config/output-options.js";
 import {
   serverEndpoint,

@@ -4,7 +4,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { assertOptions, optionKeys, parseArgument } from "../config/parse-options.js";
 import { type McpServersDocument, parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
-import { freezeIfListed, type McpToolInfo } from "../config/list-items.js";
+import { freezeIfListed, type McpToolInfo } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";

@@ -2,7 +2,7 @@ import { Semaphore } from "../async/semaphore.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
-import { isOfferedToModels, type McpToolInfo } from "../config/list-items.js";
+import { isOfferedToModels, type McpToolInfo } from "../config/server-features.js";
 import type { DescriptionOptions, InputValidation } from "../config/tool-rules.js";
 import { requestApproval } from "./approval/request-approval.js";
 import { openInput } from "./elicitation/interrupt-for-input.js";

@@ -8,7 +8,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";
 import type { ToolResult } from "../client/tool-result.js";
-import { freezeIfListed, getToolUi, type McpToolInfo } from "../config/list-items.js";
+import { freezeIfListed, getToolUi, type McpToolInfo } from "../config/server-features.js";
 import { assertObject } from "../config/parse-options.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";

@@ -1,6 +1,6 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { systemClock, withDeadline } from "../async/clock.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { parseOptions } from "../config/parse-options.js";
 import {
   type ApprovalCondition,

@@ -1,4 +1,4 @@
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import type { DescriptionOptions } from "../config/tool-rules.js";
 import { sanitizeText, truncateAtSentence } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, omitUndefined, toArray, toObject } from "../json/json.js";

@@ -1,7 +1,7 @@
 import { schemaHash } from "../json-schema/schema-hash.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
 import { cloneJson, deepFreeze, type JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { ArgumentInjector } from "./argument-injector.js";
 import { editSchemaAt, inlineRootRefs } from "../json-schema/edit-schema.js";

@@ -1,6 +1,6 @@
 import type { RequestOptions, ToolCall } from "../client/call-options.js";
 import type { ToolResult } from "../client/tool-result.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import type { ServerTools } from "../tools/create-tools.js";
 
 /** A tool that the server does not have, and that uses something else of the server. */

@@ -7,7 +7,7 @@ import { findClosestMatch, suggestMatch } from "../errors/find-closest-match.js"
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { parseServerConfigs, withServerSettings, parseServer } from "../config/parse-server.js";
 import type { ServerConfig } from "../config/server-config.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
 import {
   AGENT_TOOLS_OPTIONS_SCHEMA,

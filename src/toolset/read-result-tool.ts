@@ -2,7 +2,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { toCallContext } from "../client/resolve-identity.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import { ToolResult } from "../client/tool-result.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { WarningLimit } from "../telemetry/warning-limit.js";
 import type { CreateToolsOptions, ServerTools } from "../tools/create-tools.js";

@@ -2,7 +2,7 @@ import { LIST_WARNINGS, WarningLimit } from "../telemetry/warning-limit.js";
 import { isDeepEqual } from "../json/json.js";
 import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import type { ManagedServer } from "../manager/managed-server.js";

@@ -21,7 +21,7 @@ import { mapConcurrent } from "../async/semaphore.js";
 import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { omitUndefined } from "../json/json.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import type { McpToolInfo } from "../config/server-features.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import { unwrapServers } from "../manager/server-errors.js";
 import type { ServerSet } from "../manager/server-set.js";

@@ -1,4 +1,4 @@
-import type { McpToolInfo } from "../../config/list-items.js";
+import type { McpToolInfo } from "../../config/server-features.js";
 import { hasHiddenCharacters } from "../../errors/sanitize-text.js";
 import { SUPPORTED_PROPERTY_NAME, toPortableSchema } from "../../json-schema/portable-schema.js";
 import { createFinding, type Finding, type FindingCode } from "../report/finding.js";

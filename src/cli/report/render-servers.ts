@@ -1,4 +1,4 @@
-import { isOfferedToModels, type McpToolInfo } from "../../config/list-items.js";
+import { isOfferedToModels, type McpToolInfo } from "../../config/server-features.js";
 import type { McpSkillInfo } from "../../client/skills/skill-info.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";

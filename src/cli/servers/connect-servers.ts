@@ -3,7 +3,7 @@ import type { McpClientEvents } from "../../client/client-events.js";
 import { settleWithin, systemClock } from "../../async/clock.js";
 import { mapConcurrent } from "../../async/semaphore.js";
 import type { TimeoutOptions } from "../../config/server-definition.js";
-import type { McpToolInfo } from "../../config/list-items.js";
+import type { McpToolInfo } from "../../config/server-features.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { askConsent, toConsentFinding } from "./consent.js";
 import type { SelectedServer } from "./selected-server.js";

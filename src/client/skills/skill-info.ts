@@ -1,4 +1,4 @@
-import { optionalObject, type ParsedInfo } from "../../config/list-items.js";
+import { optionalObject, type ParsedInfo } from "../../config/server-features.js";
 import { sanitizeText, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { isLargerThan } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, omitUndefined, toObject } from "../../json/json.js";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { parseStoredList, toStoredList } from "../../../src/catalog/tool-list-store.js";
-import type { McpToolInfo } from "../../../src/config/list-items.js";
+import type { McpToolInfo } from "../../../src/config/server-features.js";
 
 const NOW = 5_000;
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseToolInfo } from "../../../src/config/list-items.js";
+import { parseToolInfo } from "../../../src/config/server-features.js";
 
 const plain = { name: "forecast", inputSchema: { type: "object" } };
 
