@@ -1,6 +1,6 @@
 import { formatPath } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
-import { toSegments, type ValidationError } from "./evaluation.js";
+import { toSegments, type ValidationError } from "./validation-context.js";
 import { jsonTypeOf } from "./read-type-model.js";
 import type { SchemaValidator } from "./schema-validator.js";
 

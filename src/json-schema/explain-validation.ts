@@ -1,7 +1,7 @@
 import { formatPath, truncateJson } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
 import { printValue, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
-import { toSegments, type ValidationError, type ValuePath } from "./evaluation.js";
+import { toSegments, type ValidationError, type ValuePath } from "./validation-context.js";
 import { countCharacters } from "./keyword-checks.js";
 import { followTargets, type SanitizedSchema } from "./sanitize-schema.js";
 

@@ -10,9 +10,9 @@ import {
   type Check,
   type CheckCompiler,
   type Comparison,
-  type Evaluation,
+  type ValidationContext,
   type SchemaCompiler,
-} from "./evaluation.js";
+} from "./validation-context.js";
 import { isObject, OBJECT_CHECKS } from "./object-keyword-checks.js";
 import { toCanonicalJson } from "./schema-hash.js";
 import { countTextSteps } from "./step-budget.js";
@@ -76,23 +76,22 @@ function compileType(type: unknown, schema: JsonObject): Check {
     first === undefined || others.length === 0
       ? first
       : (value: unknown) => first(value) || others.some((predicate) => predicate(value));
-  return (value, evaluation, path) =>
-    isExpected?.(value) !== false || evaluation.fail("type", schema, value, path);
+  return (value, context, path) => isExpected?.(value) !== false || context.fail("type", schema, value, path);
 }
 
 function compileValues(keyword: string, values: readonly unknown[], schema: JsonObject): Check {
   const [only] = values;
   if (values.length === 1 && !(typeof only === "object" && only !== null))
-    return (value, evaluation, path) => value === only || evaluation.fail(keyword, schema, value, path);
+    return (value, context, path) => value === only || context.fail(keyword, schema, value, path);
   const plain = new Set(values.filter((value) => typeof value !== "object" || value === null));
   const objects = values.filter((value) => typeof value === "object" && value !== null);
   const canonical = new Set(objects.map((value) => toCanonicalJson(value)));
-  return (value, evaluation, path) => {
+  return (value, context, path) => {
     const isListed =
       typeof value === "object" && value !== null
-        ? canonical.size > 0 && canonical.has(evaluation.toCanonicalJson(value))
+        ? canonical.size > 0 && canonical.has(context.toCanonicalJson(value))
         : plain.has(value);
-    return isListed || evaluation.fail(keyword, schema, value, path);
+    return isListed || context.fail(keyword, schema, value, path);
   };
 }
 
@@ -102,8 +101,7 @@ function compileEach(subschemas: unknown, schema: JsonObject, compiler: SchemaCo
 
 function compileNot(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
   const check = compiler.compile(subschema, schema);
-  return (value, evaluation, path) =>
-    !evaluation.isValid(check, value) || evaluation.fail("not", schema, value, path);
+  return (value, context, path) => !context.isValid(check, value) || context.fail("not", schema, value, path);
 }
 
 function compileUnion(
@@ -114,24 +112,23 @@ function compileUnion(
 ): Check {
   const checks = compileEach(subschemas, schema, compiler);
   const decisive = keyword === "anyOf" ? 1 : 2;
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     let matches = 0;
-    if (evaluation.errors === undefined && evaluated === undefined) {
-      for (const check of checks)
-        if (check(value, evaluation, path, undefined) && ++matches === decisive) break;
+    if (context.errors === undefined && evaluated === undefined) {
+      for (const check of checks) if (check(value, context, path, undefined) && ++matches === decisive) break;
       return matches === 1;
     }
     // All subschemas are evaluated, because their errors or what they have evaluated matters.
     const branches = checks.map((check) => {
       const branchKeys = evaluated && new EvaluatedKeys();
-      const errors = evaluation.collectErrors(check, value, path, branchKeys);
+      const errors = context.collectErrors(check, value, path, branchKeys);
       if (errors.length > 0) return errors;
       matches += 1;
-      if (branchKeys !== undefined) evaluated?.addAll(branchKeys, evaluation.steps);
+      if (branchKeys !== undefined) evaluated?.addAll(branchKeys, context.steps);
       return errors;
     });
     const isValid = keyword === "anyOf" ? matches > 0 : matches === 1;
-    return isValid || evaluation.fail(keyword, schema, value, path, branches);
+    return isValid || context.fail(keyword, schema, value, path, branches);
   };
 }
 
@@ -140,12 +137,12 @@ function compileCondition(condition: unknown, schema: JsonObject, compiler: Sche
   const [thenCheck, elseCheck] = [schema["then"] ?? true, schema["else"] ?? true].map((subschema) =>
     compiler.compile(subschema, schema),
   );
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     const conditionKeys = evaluated && new EvaluatedKeys();
-    const isMet = evaluation.isValid(check, value, conditionKeys);
-    if (isMet && conditionKeys !== undefined) evaluated?.addAll(conditionKeys, evaluation.steps);
+    const isMet = context.isValid(check, value, conditionKeys);
+    if (isMet && conditionKeys !== undefined) evaluated?.addAll(conditionKeys, context.steps);
     const branch = isMet ? thenCheck : elseCheck;
-    return branch === undefined || branch(value, evaluation, path, evaluated);
+    return branch === undefined || branch(value, context, path, evaluated);
   };
 }
 
@@ -153,7 +150,7 @@ function itemCount(value: unknown): number | undefined {
   return Array.isArray(value) ? value.length : undefined;
 }
 
-function characterCount(value: unknown, { steps }: Evaluation): number | undefined {
+function characterCount(value: unknown, { steps }: ValidationContext): number | undefined {
   if (typeof value !== "string") return undefined;
   steps.spend(countTextSteps(value));
   return countCharacters(value);
@@ -188,7 +185,7 @@ interface ItemChecks {
 }
 
 function evaluateItems({ tuple = [], rest, start = 0, isUnevaluatedOnly = false }: ItemChecks): Check {
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     if (!Array.isArray(value)) return true;
     let isValid = true;
     const end = rest === undefined ? Math.min(tuple.length, value.length) : value.length;
@@ -196,9 +193,9 @@ function evaluateItems({ tuple = [], rest, start = 0, isUnevaluatedOnly = false 
       if (isUnevaluatedOnly && evaluated?.has(index) === true) continue;
       evaluated?.add(index);
       const check = tuple[index] ?? rest;
-      if (check?.(value[index], evaluation, evaluation.pathTo(path, index), undefined) !== false) continue;
+      if (check?.(value[index], context, context.pathTo(path, index), undefined) !== false) continue;
       isValid = false;
-      if (evaluation.errors === undefined) break;
+      if (context.errors === undefined) break;
     }
     return isValid;
   };
@@ -218,43 +215,43 @@ function compileContains(subschema: unknown, schema: JsonObject, compiler: Schem
   const { minContains, maxContains } = schema;
   const min = typeof minContains === "number" ? minContains : 1;
   const max = typeof maxContains === "number" ? maxContains : Number.POSITIVE_INFINITY;
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     if (!Array.isArray(value)) return true;
     let count = 0;
     for (const [index, item] of value.entries()) {
-      if (!evaluation.isValid(check, item)) continue;
+      if (!context.isValid(check, item)) continue;
       count += 1;
       evaluated?.add(index);
       // Only what `maxContains` and `unevaluatedItems` need.
       if (count >= min && maxContains === undefined && evaluated === undefined) break;
     }
     if (count < min)
-      return evaluation.fail(minContains === undefined ? "contains" : "minContains", schema, value, path);
-    return count <= max || evaluation.fail("maxContains", schema, value, path);
+      return context.fail(minContains === undefined ? "contains" : "minContains", schema, value, path);
+    return count <= max || context.fail("maxContains", schema, value, path);
   };
 }
 
 /** Compares texts instead of pairs of items, of which there are 200 million for 20,000 items. */
 function compileUniqueItems(isRequired: unknown, schema: JsonObject): Check | undefined {
   if (isRequired !== true) return undefined;
-  return (value, evaluation, path) => {
+  return (value, context, path) => {
     if (!Array.isArray(value)) return true;
     const plain = new Set<unknown>();
     const objects = new Set<string>();
     for (const item of value) {
-      if (typeof item === "object" && item !== null) objects.add(evaluation.toCanonicalJson(item));
+      if (typeof item === "object" && item !== null) objects.add(context.toCanonicalJson(item));
       else plain.add(item);
     }
-    evaluation.steps.spend(value.length);
-    return plain.size + objects.size === value.length || evaluation.fail("uniqueItems", schema, value, path);
+    context.steps.spend(value.length);
+    return plain.size + objects.size === value.length || context.fail("uniqueItems", schema, value, path);
   };
 }
 
 function compileNumberLimit(keyword: string, isWithin: Comparison): CheckCompiler {
   return (limit, schema) =>
     typeof limit === "number"
-      ? (value, evaluation, path) =>
-          typeof value !== "number" || isWithin(value, limit) || evaluation.fail(keyword, schema, value, path)
+      ? (value, context, path) =>
+          typeof value !== "number" || isWithin(value, limit) || context.fail(keyword, schema, value, path)
       : undefined;
 }
 
@@ -272,10 +269,10 @@ function compileBound(
 }
 
 function compileMultipleOf(divisor: unknown, schema: JsonObject): Check {
-  return (value, evaluation, path) => {
+  return (value, context, path) => {
     if (typeof value !== "number") return true;
-    evaluation.steps.spend(DIVISION_STEPS);
-    return isMultipleOf(value, Number(divisor)) || evaluation.fail("multipleOf", schema, value, path);
+    context.steps.spend(DIVISION_STEPS);
+    return isMultipleOf(value, Number(divisor)) || context.fail("multipleOf", schema, value, path);
   };
 }
 
@@ -299,8 +296,8 @@ function toDecimal(value: number): [coefficient: bigint, exponent: number] {
 
 function compilePattern(pattern: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
   const source = pattern as string;
-  return (value, evaluation, path) =>
+  return (value, context, path) =>
     typeof value !== "string" ||
-    compiler.matches(source, value, evaluation.steps) ||
-    evaluation.fail("pattern", schema, value, path);
+    compiler.matches(source, value, context.steps) ||
+    context.fail("pattern", schema, value, path);
 }

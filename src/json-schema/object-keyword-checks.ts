@@ -7,16 +7,16 @@ import {
   type Check,
   type CheckCompiler,
   type EvaluatedKeys,
-  type Evaluation,
+  type ValidationContext,
   type SchemaCompiler,
-} from "./evaluation.js";
+} from "./validation-context.js";
 
 /** The work of a step that does not evaluate a schema. */
 const LOOKUPS_PER_STEP = 8;
 const KEYS_PER_STEP = 2;
 
 /** Lists the keys of an object. Takes longer for large objects than for the same number of small ones. */
-function keysOf(value: JsonObject, { steps }: Evaluation): string[] {
+function keysOf(value: JsonObject, { steps }: ValidationContext): string[] {
   const keys = Object.keys(value);
   steps.spend(Math.trunc(keys.length / KEYS_PER_STEP));
   return keys;
@@ -28,11 +28,11 @@ export function isObject(value: unknown): value is JsonObject {
 
 const compileRequired: CheckCompiler = (required, schema) => {
   const names = [...new Set(toArray(required).map(String))];
-  return (value, evaluation, path) =>
-    !isObject(value) || hasAll(value, names, evaluation) || evaluation.fail("required", schema, value, path);
+  return (value, context, path) =>
+    !isObject(value) || hasAll(value, names, context) || context.fail("required", schema, value, path);
 };
 
-function hasAll(value: JsonObject, names: readonly string[], { steps }: Evaluation): boolean {
+function hasAll(value: JsonObject, names: readonly string[], { steps }: ValidationContext): boolean {
   let found = 0;
   for (const name of names) {
     if (!Object.hasOwn(value, name)) break;
@@ -42,16 +42,16 @@ function hasAll(value: JsonObject, names: readonly string[], { steps }: Evaluati
   return found === names.length;
 }
 
-function keyCount(value: unknown, evaluation: Evaluation): number | undefined {
-  return isObject(value) ? keysOf(value, evaluation).length : undefined;
+function keyCount(value: unknown, context: ValidationContext): number | undefined {
+  return isObject(value) ? keysOf(value, context).length : undefined;
 }
 
 const compilePropertyNames: CheckCompiler = (subschema, schema, compiler) => {
   const check = compiler.compile(subschema, schema);
-  return (value, evaluation, path) => {
+  return (value, context, path) => {
     if (!isObject(value)) return true;
-    for (const name of keysOf(value, evaluation))
-      if (!evaluation.isValid(check, name)) return evaluation.fail("propertyNames", schema, value, path);
+    for (const name of keysOf(value, context))
+      if (!context.isValid(check, name)) return context.fail("propertyNames", schema, value, path);
     return true;
   };
 };
@@ -60,13 +60,13 @@ function compileDependentRequired(keyword: string, dependencies: unknown, schema
   const requirements = Object.entries(toObject(dependencies)).flatMap(([trigger, names]) =>
     isStringArray(names) ? [{ trigger, names: [...new Set(names)] }] : [],
   );
-  return (value, evaluation, path) => {
+  return (value, context, path) => {
     if (!isObject(value)) return true;
-    evaluation.steps.spend(Math.trunc(requirements.length / LOOKUPS_PER_STEP));
+    context.steps.spend(Math.trunc(requirements.length / LOOKUPS_PER_STEP));
     const isComplete = requirements.every(
-      ({ trigger, names }) => !Object.hasOwn(value, trigger) || hasAll(value, names, evaluation),
+      ({ trigger, names }) => !Object.hasOwn(value, trigger) || hasAll(value, names, context),
     );
-    return isComplete || evaluation.fail(keyword, schema, value, path);
+    return isComplete || context.fail(keyword, schema, value, path);
   };
 }
 
@@ -74,14 +74,14 @@ function compileDependentSchemas(subschemas: unknown, schema: JsonObject, compil
   const dependents = Object.entries(toObject(subschemas))
     .filter(([, subschema]) => !Array.isArray(subschema))
     .map(([trigger, subschema]) => ({ trigger, check: compiler.compile(subschema, schema) }));
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     if (!isObject(value)) return true;
-    evaluation.steps.spend(Math.trunc(dependents.length / LOOKUPS_PER_STEP));
+    context.steps.spend(Math.trunc(dependents.length / LOOKUPS_PER_STEP));
     let isValid = true;
     for (const { trigger, check } of dependents) {
-      if (!Object.hasOwn(value, trigger) || check(value, evaluation, path, evaluated)) continue;
+      if (!Object.hasOwn(value, trigger) || check(value, context, path, evaluated)) continue;
       isValid = false;
-      if (evaluation.errors === undefined) break;
+      if (context.errors === undefined) break;
     }
     return isValid;
   };
@@ -111,25 +111,25 @@ const compileProperties: CheckCompiler = (properties, schema, compiler) => {
     return check;
   };
   if (names.length <= MAX_SCANNED_PROPERTIES) names.forEach(getCheck);
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     if (!isObject(value)) return true;
-    const isScanned = names.length <= MAX_SCANNED_PROPERTIES || evaluation.errors !== undefined;
+    const isScanned = names.length <= MAX_SCANNED_PROPERTIES || context.errors !== undefined;
     if (!isScanned) {
-      for (const name of keysOf(value, evaluation)) {
+      for (const name of keysOf(value, context)) {
         if (!Object.hasOwn(subschemas, name)) continue;
         evaluated?.add(name);
-        if (!getCheck(name)(value[name], evaluation, undefined, undefined)) return false;
+        if (!getCheck(name)(value[name], context, undefined, undefined)) return false;
       }
       return true;
     }
-    evaluation.steps.spend(Math.trunc(names.length / LOOKUPS_PER_STEP));
+    context.steps.spend(Math.trunc(names.length / LOOKUPS_PER_STEP));
     let isValid = true;
     for (const name of names) {
       if (!Object.hasOwn(value, name)) continue;
       evaluated?.add(name);
-      if (getCheck(name)(value[name], evaluation, evaluation.pathTo(path, name), undefined)) continue;
+      if (getCheck(name)(value[name], context, context.pathTo(path, name), undefined)) continue;
       isValid = false;
-      if (evaluation.errors === undefined) break;
+      if (context.errors === undefined) break;
     }
     return isValid;
   };
@@ -138,19 +138,19 @@ const compileProperties: CheckCompiler = (properties, schema, compiler) => {
 /** Evaluates the properties that are selected. */
 function evaluateProperties(
   check: Check,
-  isSelected: (name: string, evaluation: Evaluation, evaluated: EvaluatedKeys | undefined) => boolean,
+  isSelected: (name: string, context: ValidationContext, evaluated: EvaluatedKeys | undefined) => boolean,
 ): Check {
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     if (!isObject(value)) return true;
     let isValid = true;
-    const names = keysOf(value, evaluation);
-    if (evaluated !== undefined) evaluation.steps.spend(names.length);
+    const names = keysOf(value, context);
+    if (evaluated !== undefined) context.steps.spend(names.length);
     for (const name of names) {
-      if (!isSelected(name, evaluation, evaluated)) continue;
+      if (!isSelected(name, context, evaluated)) continue;
       evaluated?.add(name);
-      if (check(value[name], evaluation, evaluation.pathTo(path, name), undefined)) continue;
+      if (check(value[name], context, context.pathTo(path, name), undefined)) continue;
       isValid = false;
-      if (evaluation.errors === undefined) break;
+      if (context.errors === undefined) break;
     }
     return isValid;
   };

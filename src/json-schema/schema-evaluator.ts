@@ -1,13 +1,13 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import {
   EvaluatedKeys,
-  Evaluation,
+  ValidationContext,
   NotJsonError,
   requireAll,
   type Check,
   type SchemaCompiler,
   type ValidationError,
-} from "./evaluation.js";
+} from "./validation-context.js";
 import { KEYWORD_CHECKS } from "./keyword-checks.js";
 import type { LinearPatterns } from "./linear-pattern.js";
 import { ANNOTATIONS, type SanitizedSchema } from "./sanitize-schema.js";
@@ -43,7 +43,7 @@ export class SchemaEvaluator implements SchemaCompiler {
    * @throws NotJsonError
    */
   isValid(value: unknown, steps: StepBudget): boolean {
-    return this.#root(value, new Evaluation(steps, undefined), undefined, undefined);
+    return this.#root(value, new ValidationContext(steps, undefined), undefined, undefined);
   }
 
   /**
@@ -53,11 +53,11 @@ export class SchemaEvaluator implements SchemaCompiler {
    * @throws NotJsonError
    */
   collectErrors(value: unknown, steps: StepBudget, errors: ValidationError[]): void {
-    this.#root(value, new Evaluation(steps, errors), undefined, undefined);
+    this.#root(value, new ValidationContext(steps, errors), undefined, undefined);
   }
 
   compile(schema: unknown, parent: JsonObject): Check {
-    if (schema === false) return (value, evaluation, path) => evaluation.fail("false", parent, value, path);
+    if (schema === false) return (value, context, path) => context.fail("false", parent, value, path);
     return isPlainObject(schema) ? this.#compileObject(schema) : ACCEPT_ALL;
   }
 
@@ -99,15 +99,15 @@ export class SchemaEvaluator implements SchemaCompiler {
     const isTracking =
       Object.hasOwn(schema, "unevaluatedProperties") || Object.hasOwn(schema, "unevaluatedItems");
     let checkKeywords: Check | undefined;
-    return (value, evaluation, path, outer) => {
-      evaluation.beginSchema();
+    return (value, context, path, outer) => {
+      context.beginSchema();
       if (!isJson(value)) throw new NotJsonError(`a ${typeof value} is not JSON`);
       checkKeywords ??= this.#compileKeywords(schema);
       const evaluated = isTracking ? new EvaluatedKeys() : outer;
-      const isValid = checkKeywords(value, evaluation, path, evaluated);
+      const isValid = checkKeywords(value, context, path, evaluated);
       if (isTracking && outer !== undefined && evaluated !== undefined)
-        outer.addAll(evaluated, evaluation.steps);
-      evaluation.endSchema();
+        outer.addAll(evaluated, context.steps);
+      context.endSchema();
       return isValid;
     };
   }

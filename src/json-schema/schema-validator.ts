@@ -1,6 +1,6 @@
 import { type ConfigIssue, configError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { NotJsonError, type ValidationError } from "./evaluation.js";
+import { NotJsonError, type ValidationError } from "./validation-context.js";
 import {
   describeActualType,
   describeConstraint,

@@ -1,7 +1,7 @@
 import { printValue } from "../errors/sanitize-text.js";
 import { formatPath, truncateJson } from "../json/describe-value.js";
 import { type JsonObject, toArray, toObject } from "../json/json.js";
-import { toSegments, type ValidationError, type ValuePath } from "./evaluation.js";
+import { toSegments, type ValidationError, type ValuePath } from "./validation-context.js";
 import { findMissing } from "./explain-validation.js";
 import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS } from "./read-type-model.js";

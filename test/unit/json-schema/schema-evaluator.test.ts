@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json/json.js";
-import { NotJsonError } from "../../../src/json-schema/evaluation.js";
+import { NotJsonError } from "../../../src/json-schema/validation-context.js";
 import { LinearPatterns } from "../../../src/json-schema/linear-pattern.js";
 import { sanitizeSchema } from "../../../src/json-schema/sanitize-schema.js";
 import { SchemaEvaluator } from "../../../src/json-schema/schema-evaluator.js";

@@ -26,10 +26,10 @@ export interface ValidationError {
   readonly branches: readonly (readonly ValidationError[])[];
 }
 
-/** Evaluates a schema or one of its keywords. Returns whether the value is valid; adds errors to the evaluation. */
+/** Evaluates a schema or one of its keywords. Returns whether the value is valid; adds errors to the context. */
 export type Check = (
   value: unknown,
-  evaluation: Evaluation,
+  context: ValidationContext,
   path: ValuePath | undefined,
   evaluated: EvaluatedKeys | undefined,
 ) => boolean;
@@ -54,12 +54,12 @@ export interface SchemaCompiler {
 
 /** Combines checks of the same value. If only the verdict matters, the first that fails ends the evaluation. */
 export function requireAll(checks: readonly Check[]): Check {
-  return (value, evaluation, path, evaluated) => {
+  return (value, context, path, evaluated) => {
     let isValid = true;
     for (const check of checks) {
-      if (check(value, evaluation, path, evaluated)) continue;
+      if (check(value, context, path, evaluated)) continue;
       isValid = false;
-      if (evaluation.errors === undefined) break;
+      if (context.errors === undefined) break;
     }
     return isValid;
   };
@@ -74,14 +74,12 @@ export const isBelow: Comparison = (value, limit) => value < limit;
 /** Limits the size of values of one type. `getSize` returns `undefined` for other values. */
 export function compileSizeLimit(
   keyword: string,
-  getSize: (value: unknown, evaluation: Evaluation) => number | undefined,
+  getSize: (value: unknown, context: ValidationContext) => number | undefined,
   isWithin: Comparison,
 ): CheckCompiler {
-  return (limit, schema) => (value, evaluation, path) => {
-    const size = getSize(value, evaluation);
-    return (
-      size === undefined || isWithin(size, Number(limit)) || evaluation.fail(keyword, schema, value, path)
-    );
+  return (limit, schema) => (value, context, path) => {
+    const size = getSize(value, context);
+    return size === undefined || isWithin(size, Number(limit)) || context.fail(keyword, schema, value, path);
   };
 }
 
@@ -91,7 +89,7 @@ export class NotJsonError extends Error {
 }
 
 /** The state of one validation. */
-export class Evaluation {
+export class ValidationContext {
   readonly steps: StepBudget;
   /** Where errors are added. `undefined` if only the verdict matters: then the first error ends the evaluation. */
   errors: ValidationError[] | undefined;
