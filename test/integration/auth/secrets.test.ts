@@ -8,7 +8,7 @@ import { OutputCapture } from "../../fixtures/output-capture.js";
 
 const CANARY = "canary7f3a91secret";
 /** Not in any header: known as a secret only because the argument is sensitive. */
-const SENSITIVE = `"sensitive"-${CANARY.slice(0, 9)}-4711`;
+const SENSITIVE = `"sensitive"-${CANARY.slice(0, 9)}-ending`;
 const echoed = `your token ${CANARY} and Bearer ${CANARY} are invalid`;
 const rpcBody = JSON.stringify({
   jsonrpc: "2.0",
@@ -125,7 +125,7 @@ describe("secrets of a definition", () => {
       mcp.tools.map(({ metadata, mcp: facts }) => [metadata, facts]),
     ]);
     await mcp.close();
-    expect(await capture.expectNoSecrets(CANARY, "4711")).toEqual([
+    expect(await capture.expectNoSecrets(CANARY, "-ending")).toEqual([
       "client events",
       "diagnostics channels",
       "drift",
