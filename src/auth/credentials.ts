@@ -58,7 +58,7 @@ export class Credentials {
   readonly #oauth: OAuthFlow;
   #sessionContext: CallContext;
   #grantTokens: GrantTokenSource | undefined;
-  /** Keeps the leases until the call ends: its response may arrive on another connection than its request. */
+  /** Keeps the leases as long as the call: its response may arrive on another request, and be recorded later. */
   readonly #authByCall = new WeakMap<CallContext, RequestAuth>();
 
   constructor(deps: OAuthDependencies & CredentialSources) {

@@ -52,7 +52,6 @@ export class RequestEventEmitter {
   #emitEnd(request: RequestContext, outcome: unknown): void {
     const { events, redactor, config } = this.#deps;
     const { latencyMs, attempts, kind, session, wireId } = request;
-    const isResult = kind === undefined || kind === "tool-error";
     events.emit("requestEnded", {
       latencyMs,
       attempts,
@@ -62,7 +61,7 @@ export class RequestEventEmitter {
       sessionId: redactedSessionId(session, redactor),
       protocolVersion: session?.metadata?.protocolVersion,
       wireId,
-      result: () => (isResult ? redactor.redactJson(outcome) : undefined),
+      result: () => this.#loggableResult(request, outcome),
       ...this.#commonFields(request),
     });
   }
@@ -100,6 +99,12 @@ export class RequestEventEmitter {
     const prompt = method === "prompts/get" && typeof name === "string" ? name : undefined;
     const resource = typeof uri === "string" ? redactUri(redactor.redact(uri)) : undefined;
     return { token, requestId, server, method, tool, prompt, resource };
+  }
+
+  /** A listener may read it later: until then the request keeps its secrets redacted. */
+  #loggableResult({ kind }: RequestContext, outcome: unknown): unknown {
+    const isResult = kind === undefined || kind === "tool-error";
+    return isResult ? this.#deps.redactor.redactJson(outcome) : undefined;
   }
 
   #loggableArgs({ params, tool, loggableArgs }: RequestContext): JsonObject | undefined {

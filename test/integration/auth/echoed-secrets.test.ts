@@ -1,8 +1,13 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { createMcpToolsFromAgent, McpClient, type McpRuntimeError } from "../../../src/index.js";
+import {
+  type CallContext,
+  createMcpToolsFromAgent,
+  McpClient,
+  type McpRuntimeError,
+} from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { createTestClient, deferred, echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { createTestClient, deferred, echo, rejection, times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
@@ -58,6 +63,44 @@ describe("a long error text", () => {
   });
 });
 
+function setStackTraceLimit(limit: number): Disposable {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = limit;
+  return { [Symbol.dispose]: () => void (Error.stackTraceLimit = stackTraceLimit) };
+}
+
+/** A call with the argument `wait` fails once it is released, with the token of the call. */
+function startWaitingServer(type: "http" | "sse", released: Promise<void>, onStarted: () => void) {
+  const run = async (
+    { wait }: Readonly<Record<string, unknown>>,
+    { headers }: { readonly headers: object },
+  ) => {
+    if (wait !== true) return "ok";
+    onStarted();
+    await released;
+    throw new Error(`${String(Reflect.get(headers, "x-user-token"))} is invalid`);
+  };
+  const tools = [{ name: "get", run }];
+  return type === "sse" ? SseServer.start({ tools }) : startMcpTestServer({ tools });
+}
+
+/** Like `startWaitingServer`, but the response arrives on another request than that of the call. */
+function startResumingServer(_: unknown, released: Promise<void>, onStarted: () => void) {
+  let message: object | undefined;
+  return startRawServer(({ id, body, request, response }) => {
+    const send = (text: string) =>
+      void response.writeHead(200, { "content-type": "text/event-stream" }).end(`${text}\n\n`);
+    if (request.headers["last-event-id"] === "e1") {
+      onStarted();
+      return void released.then(() => send(`data: ${JSON.stringify(message)}`));
+    }
+    if (!JSON.stringify(body).includes('"wait":true')) return false;
+    const text = `${String(request.headers["x-user-token"])} is invalid`;
+    message = { jsonrpc: "2.0", id, result: { isError: true, content: [{ type: "text", text }] } };
+    return send("id: e1\nretry: 1\ndata:");
+  });
+}
+
 describe("is redacted when the server echoes it:", () => {
   it("a header of one call", async () => {
     await using server = await startFailingServer(
@@ -71,37 +114,42 @@ describe("is redacted when the server echoes it:", () => {
     expect(printAll(failure)).not.toContain(SECRET);
   });
 
-  it.each(["http", "sse"] as const)(
+  it.each([
+    ["http", startWaitingServer],
+    ["http, on a resumed stream", startResumingServer],
+    ["http, in a record that is read later", startWaitingServer],
+    ["sse", startWaitingServer],
+  ])(
     "a token of a call in flight, however many other tokens were used meanwhile (%s)",
-    async (type) => {
+    async (variant, start) => {
+      const type = variant === "sse" ? "sse" : "http";
       const { promise: released, resolve: release } = deferred();
-      let started = false;
-      const run = async (
-        { wait }: Readonly<Record<string, unknown>>,
-        { headers }: { readonly headers: object },
-      ) => {
-        if (wait !== true) return "ok";
-        started = true;
-        await released;
-        throw new Error(`${String(Reflect.get(headers, "x-user-token"))} is invalid`);
-      };
-      const tools = [{ name: "get", run }];
-      await using server =
-        type === "sse" ? await SseServer.start({ tools }) : await startMcpTestServer({ tools });
+      const { promise: started, resolve: onStarted } = deferred();
+      await using server = await start(type, released, onStarted);
       let current = `first-${SECRET}`;
       await using client = createTestClient(server.url, {
         type,
         identity: () => "ann",
-        headers: () => ({
-          "x-user-token": current,
+        // The streams of a session hold the token that opened them, so the call has another one.
+        headers: ({ purpose }: CallContext) => {
+          const token = purpose === "call" ? current : `session-${SECRET}`;
           // More than the number of secrets that are kept after their use.
-          ...Object.fromEntries(times(100, (n) => [`x-${n}`, `${current}-${n}`])),
-        }),
+          const others = times(100, (n) => [`x-${n}`, `${token}-${n}`]);
+          return { "x-user-token": token, ...Object.fromEntries(others) };
+        },
       } as never);
-      const events: unknown[] = [];
-      client.on("requestEnded", ({ result }) => events.push(result()));
+      let readRecord = (): unknown => undefined;
+      client.on("requestEnded", ({ kind, result }) => {
+        if (kind === "tool-error") readRecord = result;
+      });
+      // The stack of an error holds what it was created in, such as a request that was interrupted.
+      using _ = setStackTraceLimit(0);
       const inFlight = client.callTool({ name: "get", args: { wait: true } });
-      await eventually(() => started);
+      await started;
+      if (variant.endsWith("read later")) {
+        release();
+        await inFlight;
+      }
       for (let round = 0; round < 45; round += 1) {
         current = `other-${round}-${SECRET}`;
         await client.callTool({ name: "get" });
@@ -110,8 +158,8 @@ describe("is redacted when the server echoes it:", () => {
       }
       release();
       expect((await inFlight).isError).toBe(true);
-      expect(JSON.stringify(events.at(-1))).toContain("is invalid");
-      expect(JSON.stringify(events.at(-1))).not.toContain("first-");
+      expect(JSON.stringify(readRecord())).toContain("is invalid");
+      expect(JSON.stringify(readRecord())).not.toContain("first-");
     },
   );
 
