@@ -44,6 +44,30 @@ describe("the tools of a toolset without a listener", () => {
     expect(internals).toMatchObject({ runtime: undefined });
   });
 
+  it.each<[keyof TestTool, Partial<TestTool>]>([
+    ["name", { name: "early/1" }], // For models, both are `early_1`.
+    ["title", { title: "Early" }],
+    ["description", { description: "Early." }],
+    ["annotations", { annotations: { readOnlyHint: true } }],
+    ["icons", { icons: [{ src: "https://example.com/icon.png" }] }],
+    ["_meta", { _meta: { ui: "early" } }],
+    ["inputSchema", { inputSchema: { type: "object", properties: { city: { type: "string" } } } }],
+    ["outputSchema", { outputSchema: { type: "object", properties: { city: { type: "string" } } } }],
+  ])("are replaced if only the %s has changed", async (_, change) => {
+    const listed = { ...early, name: "early.1", description: "Runs." };
+    await using fixture = await startToolset({ tools: [listed] });
+    const { mcp, server, tool } = fixture;
+    let changes = 0;
+    mcp.on("toolsChanged", () => (changes += 1));
+    server.tools = [{ ...listed }];
+    await mcp.servers.refresh("srv");
+    expect([mcp.tools[0] === tool, changes]).toEqual([true, 0]);
+    server.tools = [{ ...listed, ...change }];
+    await mcp.servers.refresh("srv");
+    expect([mcp.tools[0] === tool, changes]).toEqual([false, 1]);
+    expect(namesOf(mcp.tools)).toEqual(["srv__early_1"]);
+  });
+
   it("follow it after the server has lost the session", async () => {
     await using fixture = await startToolset({ tools: [early] });
     const { mcp, server } = fixture;

@@ -87,6 +87,31 @@ describe("a rules function", () => {
     await eventually(() => namesOf(mcp).join() === "s__a,s__b,s__d");
   });
 
+  it.each([true, false])(
+    "decides again with each list, also about a tool that is kept (called before: %s)",
+    async (isCalledBefore) => {
+      const conditions: number[] = [];
+      let list = 1;
+      const rules: ToolRules = () => {
+        const decidedFor = list;
+        const requireApproval = () => conditions.push(decidedFor) === 0;
+        return { args: { decidedFor }, requireApproval };
+      };
+      // With a condition of another level, both rules show `requireApproval: true`.
+      const options = { tools: { "*": { requireApproval: () => false } } };
+      await using fixture = await startToolset({ tools: [createTool("pay")], rules, options });
+      const { mcp, server, tool, call } = fixture;
+      if (isCalledBefore) await call({});
+      list = 2;
+      server.tools = ["pay", "look"].map(createTool);
+      await mcp.servers.refresh("srv");
+      expect(mcp.tools).toContain(tool);
+      await call({});
+      expect(conditions.at(-1)).toBe(2);
+      expect(server.executions.at(-1)?.args).toEqual({ decidedFor: 2 });
+    },
+  );
+
   it("that returns a promise is refused where tools are created synchronously", async () => {
     await using server = await startServer("pay");
     await using client = new McpClient({ name: "bank", url: server.url });
