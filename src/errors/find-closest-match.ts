@@ -11,7 +11,6 @@ export function findClosestMatch(input: string, candidates: readonly string[]): 
   // An asterisk would match everything.
   const word = input.toLowerCase().replaceAll("*", "?");
   const [best] = candidates
-    .filter(({ length }) => length <= MAX_LENGTH)
     .map((candidate) => ({ candidate, distance: editDistance(word, candidate.toLowerCase(), limit) }))
     .filter(({ distance }) => distance <= limit)
     .toSorted((a, b) => a.distance - b.distance);

@@ -166,8 +166,7 @@ function decodeBody(response: ApiGatewayResponse, context: HttpErrorContext): un
 
 function lowerCaseHeaders({ headers }: ApiGatewayResponse): Record<string, string> {
   const entries = isPlainObject(headers) ? Object.entries(headers) : [];
-  const valid = entries.filter(([, value]) => typeof value === "string" || typeof value === "number");
-  return Object.fromEntries(valid.map(([name, value]) => [name.toLowerCase(), printValue(value)]));
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), printValue(value)]));
 }
 
 /** Some functions return serialized JSON as a string, so a string result is parsed once more. */

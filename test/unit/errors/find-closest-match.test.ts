@@ -12,4 +12,10 @@ describe("the closest match", () => {
   ])("is found for %s", (_, input, expected) => {
     expect(findClosestMatch(input, ["url", "headers", "timeouts", "retry"])).toBe(expected);
   });
+
+  it("is searched for names of up to 200 characters: the time grows with both lengths", () => {
+    const candidates = [`${"n".repeat(199)}a`, `${"n".repeat(200)}a`];
+    expect(findClosestMatch(`${"n".repeat(199)}b`, candidates)).toBe(candidates[0]);
+    expect(findClosestMatch(`${"n".repeat(200)}b`, candidates)).toBeUndefined();
+  });
 });
