@@ -91,21 +91,30 @@ describe("a task", () => {
     },
   );
 
-  it("with the longest poll interval is not given up when its server cannot be reached once", async () => {
+  it.each<[string, readonly number[], object, number]>([
+    ["waits for its server if it cannot be reached once, and again later", [1, 3], { content: [] }, 4],
+    ["is given up if its server cannot be reached for five minutes", [1, 2, 3], { kind: "unavailable" }, 2],
+  ])("with the longest poll interval %s", async (_, failing, outcome, requests) => {
     let polls = 0;
     await using server = await startRawServer(({ method, id, response }) => {
       if (method === "tools/call") sendJson(response, id, { task: { ...task, pollInterval: 300_000 } });
-      else if (method === "tasks/get" && (polls += 1) === 1) response.writeHead(503).end();
-      else if (method === "tasks/get") sendJson(response, id, { ...task, status: "completed" });
+      else if (method === "tasks/get" && failing.includes((polls += 1))) response.writeHead(503).end();
+      else if (method === "tasks/get")
+        sendJson(response, id, {
+          ...task,
+          pollInterval: 300_000,
+          status: polls > 3 ? "completed" : "working",
+        });
       else if (method === "tasks/result") sendJson(response, id, { content: [] });
       else return false;
       return;
     });
     const clock = new FakeClock();
     const timeouts = { taskMs: 3_600_000, requestMs: 0, totalMs: 0 };
-    await using client = createTestClient(server, { timeouts }, { clock });
-    expect(await runTask(client, clock, 3_000_000)).toMatchObject({ content: [] });
-    expect(polls).toBe(2);
+    await using client = createTestClient(server, { timeouts }, { clock, random: () => 0.5 });
+    const settled = runTask(client, clock, 3_000_000).catch((error: unknown) => error);
+    expect(await settled).toMatchObject(outcome);
+    expect(polls).toBe(requests);
   });
 
   it("does not have its id in errors and warnings, also where the server repeats it", async () => {

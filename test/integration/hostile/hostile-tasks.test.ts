@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createTestClient, rejection, times } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { type RawRequest, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 
 const TASK = { taskId: "task-1", status: "working", ttlMs: 60_000, pollIntervalMs: 1 };
@@ -72,6 +73,22 @@ describe("a task", () => {
   });
 });
 
+describe("a task that fails", () => {
+  it("has the attempts of the call that created it", async () => {
+    let calls = 0;
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method === "server/discover") sendJson(response, id, DISCOVERED);
+      else if (method === "tasks/get") sendJson(response, id, { ...TASK, status: "cancelled" });
+      else if ((calls += 1) < 3) response.writeHead(503).end();
+      else sendJson(response, id, { ...TASK, resultType: "task" });
+    });
+    const retry = { maxRetries: 2, baseDelayMs: 1 };
+    await using client = createTestClient(server, { ...MODERN, retry });
+    const failure = await rejection(client.callTool(call, { idempotent: true }));
+    expect(failure).toMatchObject({ kind: "cancelled", outcomeUnknown: true, attempts: 3 });
+  });
+});
+
 describe("a list of tasks", () => {
   const page = (length: number, more: object = {}) => ({ tasks: times(length, () => TASK), ...more });
 
@@ -85,5 +102,20 @@ describe("a list of tasks", () => {
     const failure = await rejection(client.listTasks());
     expect(failure.kind).toBe(kind);
     expect(failure.message).toContain(text);
+  });
+
+  it("has one totalMs for all of its pages", async () => {
+    const clock = new FakeClock();
+    let pages = 0;
+    const list = () => {
+      pages += 1;
+      clock.advance(60);
+      return page(1, pages === 1 ? { nextCursor: "more" } : {});
+    };
+    await using server = await startTaskServer({ "tasks/list": list });
+    await using client = createTestClient(server, { ...MODERN, timeouts: { totalMs: 100 } }, { clock });
+    await client.ensureSession();
+    expect(await rejection(client.listTasks())).toMatchObject({ kind: "timeout" });
+    expect(pages).toBe(2);
   });
 });
