@@ -187,7 +187,7 @@ async function toCallOutcome(
       if (files[0] !== undefined && files[0].block === undefined) return fileLines;
       const saved = new Map(files.map(({ block }, index) => [block, fileLines[index] ?? ""]));
       const isTerminal = terminal[stream].isTTY === true;
-      const lines = renderResult(result, saved, isTerminal);
+      const lines = renderResult(result, saved, { isTerminal });
       if (!isError || (output === undefined && !isTerminal)) return lines;
       const suffix = output === undefined ? "" : `; ${output} was not written`;
       return [`${renderStatus("error", colors)} The tool reported an error${suffix}:`, ...lines];
@@ -202,7 +202,7 @@ async function toCallOutcome(
 function renderResult(
   result: ToolResult,
   saved: ReadonlyMap<ContentBlock | undefined, string>,
-  isTerminal: boolean,
+  { isTerminal }: { readonly isTerminal: boolean },
 ): string[] {
   const toLines = (text: string) =>
     isTerminal

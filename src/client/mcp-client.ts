@@ -96,7 +96,9 @@ export class McpClient implements AsyncDisposable {
     const config = toServerConfig(server);
     const components = createClientComponents(config, options);
     this.name = config.name;
-    this.provenance = toProvenance(config.addressOrigin, config.address.kind === "dynamic");
+    this.provenance = toProvenance(config.addressOrigin, {
+      isDynamic: config.address.kind === "dynamic",
+    });
     this.fingerprint = serverFingerprint(config);
     this.#events = components.events;
     this.#lifecycle = components.lifecycle;

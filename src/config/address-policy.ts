@@ -95,7 +95,7 @@ export interface ServerProvenance {
 
 export function toProvenance(
   { source, file, provider }: AddressOrigin,
-  isDynamic: boolean,
+  { isDynamic }: { readonly isDynamic: boolean },
 ): ServerProvenance {
   if (provider === AGENT_PROVIDER) return Object.freeze({ source: "agent" });
   if (source === "file" || file !== undefined) return Object.freeze({ source: "file", file });

@@ -21,11 +21,17 @@ export type OnServerError = (
 
 const DECISIONS: ReadonlySet<unknown> = new Set(["throw", "ignore", undefined]);
 
+export interface FailureRules {
+  readonly onServerError: OnServerError | undefined;
+  /** Whether a failure is thrown that `onServerError` does not decide. */
+  readonly isFatal: boolean;
+}
+
 /** Whether a failure is thrown: what `onServerError` decides, otherwise `isFatal`. */
 export function isThrown(
   error: McpRuntimeError,
   context: ServerErrorContext,
-  { onServerError, isFatal }: { onServerError: OnServerError | undefined; isFatal: boolean },
+  { onServerError, isFatal }: FailureRules,
 ): boolean {
   const decision: unknown = onServerError?.(error, context);
   if (DECISIONS.has(decision)) return decision === undefined ? isFatal : decision === "throw";

@@ -14,7 +14,7 @@ import { ConnectLimiter } from "./connect-limiter.js";
 import { ManagedServer, type LifecycleState } from "./managed-server.js";
 import type { ManagerSettings } from "./manager-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "./mcp-events.js";
-import { isThrown, mergeServerErrors, type OnServerError } from "./server-errors.js";
+import { type FailureRules, isThrown, mergeServerErrors } from "./server-errors.js";
 
 type SubscribeFn = (client: McpClient) => () => void;
 
@@ -143,13 +143,13 @@ class ConnectAttempt {
   }
 
   /** Decides whether a failure is thrown. */
-  decide(isStrict: boolean, onServerError: OnServerError | undefined): void {
+  decide(rules: FailureRules): void {
     const { server, operation, error, outcome } = this;
     if (outcome !== "failed") return;
     const isFailure = error instanceof McpRuntimeError && !operation.cancellation.isCancelled;
     const context = { server: server.name, optional: server.isOptional };
     try {
-      const mustThrow = isFailure ? isThrown(error, context, { onServerError, isFatal: isStrict }) : isStrict;
+      const mustThrow = isFailure ? isThrown(error, context, rules) : rules.isFatal;
       this.thrown = mustThrow ? [error] : [];
     } catch (thrown) {
       this.thrown = [thrown];
@@ -320,7 +320,7 @@ export class ServerSet {
     const run = async (attempt: ConnectAttempt) => {
       const mayConnect = (server: ManagedServer) => !isAborted && this.#servers.get(server.name) === server;
       await attempt.run(this.#connectLimiter, (server) => mayConnect(server) && prepare(server));
-      attempt.decide(isStrict, onServerError);
+      attempt.decide({ isFatal: isStrict, onServerError });
       if (attempt.thrown.length > 0) isAborted = concurrency === 1;
       // What may be rolled back is kept until it is clear whether it is.
       if (!mayRollBack && !cancellation.isCancelled) attempt.operation.end();

@@ -1,4 +1,4 @@
-import { lookup as dnsLookup, type LookupAddress } from "node:dns";
+import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import type { AddressRequest } from "../config/address-policy.js";
 import type { ServerConfig } from "../config/server-config.js";
@@ -202,7 +202,7 @@ export function createGuardedLookup(
 ): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error === null) void passAllowed(addresses, checkAddress, options.all === true, callback);
+      if (error === null) void passAllowed(addresses, checkAddress, options, callback);
       else callback(error, []);
     });
   };
@@ -211,7 +211,7 @@ export function createGuardedLookup(
 async function passAllowed(
   addresses: readonly LookupAddress[],
   checkAddress: AddressCheck,
-  returnsAll: boolean,
+  { all: returnsAll }: LookupOptions,
   callback: Parameters<LookupFunction>[2],
 ): Promise<void> {
   const checked = await Promise.all(
@@ -220,6 +220,6 @@ async function passAllowed(
   const allowed = checked.filter(({ denial }) => denial === undefined).map(({ address }) => address);
   const [first] = allowed;
   if (first === undefined) callback(checked[0]?.denial ?? new Error("The host has no address."), []);
-  else if (returnsAll) callback(null, allowed);
+  else if (returnsAll === true) callback(null, allowed);
   else callback(null, first.address, first.family);
 }

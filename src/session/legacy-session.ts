@@ -41,14 +41,14 @@ export async function openLegacySession(
   return runHandshake(options, undefined, async (channel, attempt) => {
     if (channel.sessionId !== undefined) {
       await openServerStream(channel, attempt, options);
-      return new LegacySession(channel, options, options.metadata, true);
+      return new LegacySession(channel, options, { metadata: options.metadata, isResumed: true });
     }
     const handshake = new InitializeHandshake(channel, options);
     try {
       const metadata = await handshake.run(attempt);
       // The server may have responded and closed the connection right away.
       if (channel.isClosed) throw closedDuringHandshakeError(options.server);
-      return new LegacySession(channel, options, metadata, false);
+      return new LegacySession(channel, options, { metadata, isResumed: false });
     } catch (error) {
       const isRejected = error instanceof McpRuntimeError && handshake.isRejected(error);
       if (isRejected && canContinue(error)) return { rejection: error, channel };
@@ -163,8 +163,7 @@ class LegacySession extends ChannelSession implements Session {
   constructor(
     channel: SessionChannel,
     options: Pick<OpenSessionOptions, "server" | "onDisconnected">,
-    metadata: ServerMetadata | undefined,
-    isResumed: boolean,
+    { metadata, isResumed }: Pick<LegacySession, "metadata" | "isResumed">,
   ) {
     super(channel, options);
     this.metadata = metadata;

@@ -60,9 +60,9 @@ export class TestSessions {
     request: IncomingMessage,
     response: ServerResponse,
     body: unknown,
-    isInitialize: boolean,
+    { isInitialize }: { readonly isInitialize: boolean },
   ): Promise<boolean> {
-    const session = await this.#find(request.headers["mcp-session-id"], isInitialize);
+    const session = await this.#find(request.headers["mcp-session-id"], { isInitialize });
     if (session === undefined) return false;
     if (this.#options.mode === "stateless") response.once("close", () => void session.server.close());
     await session.transport.handleRequest(request, response, body);
@@ -83,20 +83,23 @@ export class TestSessions {
     this.#single = undefined;
   }
 
-  async #find(id: string | string[] | undefined, isInitialize: boolean): Promise<TestSession | undefined> {
+  async #find(
+    id: string | string[] | undefined,
+    { isInitialize }: { readonly isInitialize: boolean },
+  ): Promise<TestSession | undefined> {
     switch (this.#options.mode) {
       case "stateless":
-        return this.#open(false);
+        return this.#open({ hasId: false });
       case "single":
-        this.#single ??= this.#open(true);
+        this.#single ??= this.#open({ hasId: true });
         return this.#single;
       case "per-client":
         if (typeof id === "string") return this.#sessions.get(id);
-        return isInitialize ? this.#open(true) : undefined;
+        return isInitialize ? this.#open({ hasId: true }) : undefined;
     }
   }
 
-  async #open(hasId: boolean): Promise<TestSession> {
+  async #open({ hasId }: { readonly hasId: boolean }): Promise<TestSession> {
     const server = this.#options.createServer();
     const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({
       ...(hasId ? { sessionIdGenerator: () => randomUUID() } : {}),

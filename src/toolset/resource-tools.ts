@@ -75,14 +75,14 @@ function createReadTool(reader: ResourceReader): AddedTool {
       const contents = await reader.readResource(args?.["uri"] as string, options).catch((error: unknown) => {
         throw isUnknownResource(error) ? toArgumentError(error) : error;
       });
-      const content = contents.map((resource) => toBlock(resource, contents.length === 1));
+      const content = contents.map((resource) => toBlock(resource, { isOnly: contents.length === 1 }));
       return new ToolResult({ content }, undefined, { server, tool });
     },
   };
 }
 
 /** Text is returned as text, not as an embedded resource: options for embedded resources do not apply to it. */
-export function toBlock(resource: McpResourceContent, isOnly: boolean): JsonObject {
+export function toBlock(resource: McpResourceContent, { isOnly }: { readonly isOnly: boolean }): JsonObject {
   const { uri, mimeType, text = decodeText(resource.blob, mimeType) } = resource;
   if (text === undefined) return { type: "resource", resource };
   return { type: "text", text: isOnly ? text : `${uri}:\n${text}` };

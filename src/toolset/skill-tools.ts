@@ -75,7 +75,7 @@ function toContent(read: McpSkillFile, server: string): JsonObject[] {
   const origin = toOrigin(`${subject} "${skill.name}"`, server);
   const note = [origin, ...(body === undefined ? [] : describeFiles(skill))].join("\n");
   const content = text === undefined ? { uri, mimeType, blob: blob ?? "" } : { uri, text: body ?? text };
-  const block = toBlock(content, true);
+  const block = toBlock(content, { isOnly: true });
   if (block["type"] !== "text") return [{ type: "text", text: note }, block];
   return [{ type: "text", text: `${note}\n\n${stripHiddenCharacters(block["text"] as string)}` }];
 }

@@ -76,19 +76,28 @@ const HINTS: Partial<Record<FindingCode, (where: string, server: SelectedServer)
   "config-invalid": (where) => `Correct the definition${where}.`,
 };
 
+interface ConnectionState {
+  /** Whether the server has accepted a session before the failure. */
+  readonly hasSession: boolean;
+}
+
 /** Converts a connection error to a finding. The code is derived from kinds, codes and statuses, never from the message. */
 export function toFailureFinding(
   error: McpRuntimeError,
   server: SelectedServer,
-  { hasSession }: { readonly hasSession: boolean },
+  state: ConnectionState,
 ): Finding {
-  const code = toFindingCode(error, server, hasSession);
+  const code = toFindingCode(error, server, state);
   const where = server.file === undefined ? "" : ` in ${server.file}`;
   const hint = HINTS[code]?.(where, server) ?? "Run it again with LANGCHAIN_MCP_LOG=debug.";
   return createFinding(code, { server: server.name, text: server.redactor.redact(error.message), hint });
 }
 
-function toFindingCode(error: McpRuntimeError, server: SelectedServer, hasSession: boolean): FindingCode {
+function toFindingCode(
+  error: McpRuntimeError,
+  server: SelectedServer,
+  { hasSession }: ConnectionState,
+): FindingCode {
   const { status, kind } = error;
   const codes = collectErrorCodes(error);
   if (server.kind === "stdio" && (kind === "not-sent" || kind === "connection-lost")) {

@@ -8,6 +8,11 @@ const NOTIFICATION_TIMEOUT_MS = 5_000;
 /** How long the body of its HTTP response may continue after the headers. */
 const RESPONSE_GRACE_MS = 200;
 
+interface SessionState {
+  /** Whether the server had opened a session, which it may have lost. */
+  readonly hadSession: boolean;
+}
+
 /**
  * Sends the messages of one session that expect no JSON-RPC response: notifications, responses to server
  * requests, session terminations.
@@ -23,12 +28,12 @@ export class NotificationSender {
     this.#onError = onError;
   }
 
-  post(message: JsonRpcMessage, hadSession: boolean): Promise<void> {
-    return this.#send(hadSession, (events) => this.#httpClient.post(message, "notification", events));
+  post(message: JsonRpcMessage, session: SessionState): Promise<void> {
+    return this.#send(session, (events) => this.#httpClient.post(message, "notification", events));
   }
 
   terminateSession(): Promise<void> {
-    return this.#send(true, (events) => this.#httpClient.delete(events));
+    return this.#send({ hadSession: true }, (events) => this.#httpClient.delete(events));
   }
 
   abortAll(): void {
@@ -40,7 +45,10 @@ export class NotificationSender {
    * timeout. It does not wait for the body of the HTTP response, which is aborted if it keeps its
    * connection open.
    */
-  #send(hadSession: boolean, start: (events: HttpRequestEvents) => HttpRequestHandler): Promise<void> {
+  #send(
+    { hadSession }: SessionState,
+    start: (events: HttpRequestEvents) => HttpRequestHandler,
+  ): Promise<void> {
     return new Promise((resolve) => {
       const finish = () => {
         cancelTimer();

@@ -109,7 +109,7 @@ export class SseTransport implements Transport {
 
   async notify(message: JsonRpcMessage): Promise<void> {
     if (this.#isClosed) throw this.#closedError();
-    await this.#notifications.post(message, this.#isInitialized);
+    await this.#notifications.post(message, { hadSession: this.#isInitialized });
   }
 
   async close(reason: McpRuntimeError = this.#closedError()): Promise<void> {

@@ -217,25 +217,26 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
       this.#invalidEvent === undefined
         ? fromConnectionError(cause ?? STREAM_ENDED, this.#httpClient, { wasSent: true })
         : invalidResponseError(this.#httpClient, this.#invalidEvent);
-    this.#resumeOrFail(failure, cause !== undefined);
+    this.#resumeOrFail(failure, cause === undefined ? "ended" : "broken");
   }
 
-  #resumeOrFail(failure: McpRuntimeError, isBroken: boolean): void {
+  #resumeOrFail(failure: McpRuntimeError, interruption: "ended" | "broken"): void {
     if (this.#pending.isSettled) return;
     if (this.#stream?.lastEventId === undefined || this.#failedResumes >= MAX_FAILED_RESUMES) {
       this.#fail(failure);
       return;
     }
     this.#resumeScope ??= new CancelScope();
-    delay(this.#nextResumeDelayMs(isBroken), this.#httpClient.clock, this.#resumeScope).then(
+    delay(this.#nextResumeDelayMs(interruption), this.#httpClient.clock, this.#resumeScope).then(
       () => this.#resume(failure),
       () => undefined,
     );
   }
 
   /** A stream that the server ended is resumed after its `retry` time, a broken one at once. */
-  #nextResumeDelayMs(isBroken: boolean): number {
-    if (!isBroken) return Math.max(this.#stream?.retryMs ?? ENDED_RESUME_DELAY_MS, BROKEN_RESUME_DELAY_MS);
+  #nextResumeDelayMs(interruption: "ended" | "broken"): number {
+    if (interruption === "ended")
+      return Math.max(this.#stream?.retryMs ?? ENDED_RESUME_DELAY_MS, BROKEN_RESUME_DELAY_MS);
     this.#failedResumes += 1;
     return BROKEN_RESUME_DELAY_MS * (this.#failedResumes - 1);
   }
@@ -253,7 +254,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
       },
       // A resumption that cannot connect is not why the request fails: its stream was interrupted before.
       onError: (error) =>
-        this.#stream === interrupted ? this.#resumeOrFail(failure, true) : this.onError(error),
+        this.#stream === interrupted ? this.#resumeOrFail(failure, "broken") : this.onError(error),
     });
   }
 }

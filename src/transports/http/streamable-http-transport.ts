@@ -68,7 +68,7 @@ export class StreamableHttpTransport implements Transport {
   }
 
   notify(message: JsonRpcMessage): Promise<void> {
-    return this.#notifications.post(message, this.sessionId !== undefined);
+    return this.#notifications.post(message, { hadSession: this.sessionId !== undefined });
   }
 
   get canListenInBackground(): boolean {

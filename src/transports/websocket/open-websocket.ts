@@ -77,7 +77,10 @@ function waitForUpgrade(socket: WebSocket, options: OpenWebSocketOptions): Promi
       response.once("end", () => reader.end());
       response.once("close", () => reader.end());
     });
-    socket.once("error", (error) => reject(fromUpgradeError(error, connection !== undefined, options)));
+    socket.once("error", (error) => {
+      const isUpgraded = connection !== undefined;
+      reject(isUpgraded ? upgradeError(error.message, options, error) : fromUpgradeError(error, options));
+    });
   });
 }
 
@@ -91,9 +94,9 @@ function fromUpgradeResponse(
 }
 
 /** An HTTP parse error or an invalid handshake means that the server does not support WebSocket. */
-function fromUpgradeError(error: Error, isUpgraded: boolean, context: HttpErrorContext): McpRuntimeError {
+function fromUpgradeError(error: Error, context: HttpErrorContext): McpRuntimeError {
   const code = String(Reflect.get(error, "code"));
-  if (isUpgraded || code.startsWith("HPE_")) return upgradeError(error.message, context, error);
+  if (code.startsWith("HPE_")) return upgradeError(error.message, context, error);
   return fromConnectionError(error, context, { wasSent: false });
 }
 
