@@ -103,9 +103,15 @@ export interface RegistryClient {
   readonly state: ClientState;
   /** What the server reports about itself; `undefined` before the first session. */
   readonly serverInfo: { readonly version: string } | undefined;
-  /** Returns an empty string if all callers share one identity; throws if a caller is required. */
+  /**
+   * Returns an empty string if all callers share one identity.
+   * @throws McpRuntimeError kind `unauthorized` if a caller is required
+   */
   identityOf(options: Pick<RequestOptions, "context">): string;
-  /** Lists the tools from the server. */
+  /**
+   * Lists the tools from the server.
+   * @throws McpRuntimeError why the list could not be read
+   */
   listTools(options: RequestOptions): Promise<McpToolInfo[]>;
 }
 

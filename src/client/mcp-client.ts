@@ -189,7 +189,10 @@ export class McpClient implements AsyncDisposable {
     return this.getInstructions();
   }
 
-  /** Like `instructions`, for a caller: a server with an `identity` may send other instructions to each. */
+  /**
+   * Like `instructions`, for a caller: a server with an `identity` may send other instructions to each.
+   * @throws {McpRuntimeError} kind `invalid-config` for an unknown or invalid option.
+   */
   getInstructions(options: Pick<RequestOptions, "context"> = {}): string | undefined {
     assertOptions(options, CALLER_OPTIONS, { subject: "The call to getInstructions", server: this.name });
     const instructions = this.#sessionFor(options)?.metadata?.instructions;
@@ -219,7 +222,7 @@ export class McpClient implements AsyncDisposable {
   /**
    * Returns the identity of requests with these options; an empty string for servers without `identity`. `purpose` is
    * "discovery" unless it is set.
-   * @throws {McpRuntimeError} kind `unauthorized` if the `identity` function returns no identity.
+   * @throws {McpRuntimeError} kind `unauthorized` if the `identity` function returns no identity, `invalid-config` for an unknown option.
    */
   identityOf(
     options: Pick<RequestOptions, "context" | "signal"> & {
@@ -333,8 +336,9 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
-   * Like `callTool`, but returns the failure as a value. Only an abort by the caller throws. `ok: true` means that the
-   * server responded: check `result.isError`, too.
+   * Like `callTool`, but returns the failure as a value. `ok: true` means that the server responded: check
+   * `result.isError`, too.
+   * @throws The reason of `signal` if the caller aborts. Nothing else is thrown.
    */
   async tryCallTool<Output = unknown>(
     call: ToolCall,
@@ -437,7 +441,11 @@ export class McpClient implements AsyncDisposable {
     await this.#features.resources.subscribe(uri, options);
   }
 
-  /** Ends a subscription to a resource. */
+  /**
+   * Ends a subscription to a resource.
+   * @throws {McpRuntimeError} kind `invalid-config` for an empty URI, `unauthorized` without an identity, or why the request failed;
+   * the subscription is not restored in later sessions either way.
+   */
   async unsubscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
     await this.#features.resources.unsubscribe(uri, options);
   }

@@ -330,7 +330,10 @@ export interface FallbackCall {
 
 /** Another client that runs a failed call, such as an `McpClient` of another server or transport. You close it. */
 export interface FallbackClient {
-  /** Calls the tool of the same name. */
+  /**
+   * Calls the tool of the same name.
+   * @throws why the call failed; the failure of the first client is thrown then
+   */
   callTool(
     call: { readonly name: string; readonly args: Record<string, unknown> },
     options: Pick<FallbackCall, "signal"> & {

@@ -29,9 +29,17 @@ export interface StoreLeaseOptions extends StoreCallOptions {
 
 /** A lease that was taken with `KeyValueStore.lease`. */
 export interface StoreLease {
-  /** Keeps the lease for another `ttlMs`. Returns false if it has expired: another client may have it. */
+  /**
+   * Keeps the lease for another `ttlMs`. Returns false if it has expired: another client may have it.
+   *
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`
+   */
   renew(): Promise<boolean>;
-  /** Lets another client take the lease. Does nothing if it has expired, also if another client has it now. */
+  /**
+   * Lets another client take the lease. Does nothing if it has expired, also if another client has it now.
+   *
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`
+   */
   release(): Promise<void>;
 }
 
@@ -76,6 +84,8 @@ export interface KeyValueStore extends AsyncDisposable {
    * backend supports it, and with `undefined` when changes may have been missed (after a lost connection).
    * Resolves once subscribed, or after the time limit of the store; it then keeps trying in the background
    * and calls the listener with `undefined` when subscribed. Returns a function that unsubscribes.
+   *
+   * @throws McpRuntimeError `closed`, `invalid-config` (the package of the backend is missing)
    */
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
   /**

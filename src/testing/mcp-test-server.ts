@@ -214,7 +214,10 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     return new Promise((resolve) => this.#waiters.add({ matches: test, resolve }));
   }
 
-  /** Applies a fault to matching requests. Returns a function that removes it. */
+  /**
+   * Applies a fault to matching requests. Returns a function that removes it.
+   * @throws McpRuntimeError kind `invalid-config` for a fault that is not an object or an unknown option of `target`.
+   */
   addFault(fault: Fault, target: FaultTarget = {}): () => void {
     assertObject(fault, { subject: "The fault" });
     assertOptions(target, TARGET_OPTIONS, { subject: "The fault", path: "target" });
@@ -255,7 +258,10 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await Promise.all(subscribers.map((server) => server.sendResourceUpdated({ uri })));
   }
 
-  /** Listens on the port of the options, on a free loopback port, or on the same port as before. */
+  /**
+   * Listens on the port of the options, on a free loopback port, or on the same port as before.
+   * @throws Error with the code `EADDRINUSE` if the port is in use.
+   */
   async start(): Promise<void> {
     await this.#listener.start();
   }
@@ -266,7 +272,10 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await this.#sessions.clear();
   }
 
-  /** Stops and starts on the same port; all sessions are lost. */
+  /**
+   * Stops and starts on the same port; all sessions are lost.
+   * @throws Error with the code `EADDRINUSE` if the port is in use.
+   */
   async restart(): Promise<void> {
     await this.stop();
     await this.start();

@@ -190,7 +190,12 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     return this.runtime.schema.modelSchema();
   }
 
-  /** Runs the tool. The run is named after the tool in traces; missing arguments become an empty object. */
+  /**
+   * Runs the tool. The run is named after the tool in traces; missing arguments become an empty object.
+   *
+   * @throws McpRuntimeError of any kind without a tool call id or with `onToolError: "throw"`. Otherwise a failure is an error
+   * message for the model, except for kinds that no model can handle: `closed`, `invalid-config`, and the abort of the caller.
+   */
   override call(
     ...[arg, configArg, tags]: Parameters<StructuredTool["call"]>
   ): ReturnType<StructuredTool["call"]> {
