@@ -229,6 +229,20 @@ function createListings(bytes) {
       record(bytes / 40, (index) => [`name ${index} ✗`, { type: "string" }]),
     ),
     "many empty properties": inputCase(record(bytes / 14, (index) => [`p${index}`, {}])),
+    "top-level union of empty schemas": topCase({ anyOf: list(bytes / 3 - 100, () => ({})) }),
+    "top-level allOf of empty schemas": topCase({ allOf: list(bytes / 3 - 100, () => ({})) }),
+    dependentRequired: topCase({ dependentRequired: record(bytes / 14, (index) => [`p${index}`, []]) }),
+    dependentSchemas: topCase({ dependentSchemas: record(bytes / 14, (index) => [`p${index}`, {}]) }),
+    "empty properties on many levels": inputCase(
+      nest(240, {}, (inner) => ({
+        a: { properties: inner },
+        ...record(bytes / 2_900, (index) => [`p${index}`, {}]),
+      })),
+    ),
+    "many defaults": inputCase(record(bytes / 28, (index) => [`p${index}`, { default: {} }])),
+    "enum of empty objects": inputCase({ a: { enum: list(bytes / 3 - 100, () => ({})) } }, undefined, {
+      a: 1,
+    }),
     "empty optional argument": inputCase(
       { a: { $ref: "#/$defs/d0" } },
       {
@@ -276,6 +290,10 @@ function sharedCase(schema, value, $defs) {
 
 function inputCase(properties, $defs, args = {}) {
   return { inputSchema: { type: "object", properties, ...($defs && { $defs }) }, args };
+}
+
+function topCase(keywords) {
+  return { inputSchema: { type: "object", properties: { a: {} }, ...keywords }, args: { a: 1 } };
 }
 
 /** Fills a tool up to the same size with text that is not read. */

@@ -161,12 +161,13 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
     properties.push(declared);
     if (isUnconditional) collectDefaults(declared, root, defaults);
     if (isUnconditional) toArray(resolved["required"]).forEach((name) => required.add(name));
-    const branches = [...toArray(resolved["anyOf"]), ...toArray(resolved["oneOf"])];
-    const inner = [
-      ...toArray(resolved["allOf"]).map((subschema) => ({ schema: subschema, isUnconditional })),
-      ...branches.map((branch) => ({ schema: branch, isUnconditional: false })),
-    ];
-    queue.push(...inner.slice(0, Math.max(0, MAX_SCHEMAS - queue.length)));
+    for (const keyword of ["allOf", "anyOf", "oneOf"]) {
+      const isApplied = isUnconditional && keyword === "allOf";
+      for (const subschema of toArray(resolved[keyword])) {
+        if (queue.length >= MAX_SCHEMAS) break;
+        queue.push({ schema: subschema, isUnconditional: isApplied });
+      }
+    }
   }
   const allowed = [...defaults].filter(([, holder]) => allowsType(holder, jsonTypeOf(holder["default"])));
   return {

@@ -5,7 +5,7 @@ import { describeTypeModel, intendedTypes, isUnconstrained } from "./describe-ty
 import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS, readTypeModel } from "./read-type-model.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
-import { countEntries, StepBudget, tryWithinBudget } from "./step-budget.js";
+import { StepBudget, tryWithinBudget } from "./step-budget.js";
 import {
   ANY,
   JSON_TYPES,
@@ -23,6 +23,8 @@ const MAX_STEPS = 400_000;
 const MAX_FULL_DETAIL_STEPS = 150_000;
 /** More arguments are never shown in full, whatever their details. */
 const MAX_ARGUMENTS = 1_500;
+/** Enough to read the outline of that many arguments. */
+const MAX_OUTLINE_STEPS = 200_000;
 const TOO_LARGE = "The schema is too large to be shown in full";
 
 /** How a definition is written that a schema refers to several times. */
@@ -92,8 +94,8 @@ export function toPortableSchema(
   original: JsonObject,
   steps = new StepBudget(MAX_STEPS),
 ): { schema: JsonObject; warnings: string[] } {
-  const isTooWide = countEntries({ properties: original["properties"] }) > MAX_ARGUMENTS;
-  const visible = isTooWide ? limitArguments(original) : original;
+  const visible = limitArguments(original);
+  const isTooWide = visible !== original;
   const sanitized = sanitizeSchema(visible, new LinearPatterns("parse"));
   const { schema, warnings } = render(sanitized, isTooWide ? [] : DETAIL_LEVELS, steps);
   return { schema, warnings: [...sanitized.warnings, ...warnings, ...warnUnsupportedNames(visible)] };
@@ -102,14 +104,15 @@ export function toPortableSchema(
 /** Keeps as many arguments as an outline can show, required ones first. */
 function limitArguments(schema: JsonObject): JsonObject {
   const properties = toObject(schema["properties"]);
-  const required = new Set(toArray(schema["required"]));
+  // Listing the names of a large object takes long, so it is done once.
   const names = Object.keys(properties);
-  const sorted = [
-    ...names.filter((name) => required.has(name)),
-    ...names.filter((name) => !required.has(name)),
-  ];
-  const kept = sorted.slice(0, MAX_ARGUMENTS).map((name) => [name, properties[name]] as const);
-  return { ...schema, properties: Object.fromEntries(kept) };
+  if (names.length <= MAX_ARGUMENTS) return schema;
+  const required = toArray(schema["required"]).filter(
+    (name) => typeof name === "string" && Object.hasOwn(properties, name),
+  );
+  const kept = new Set([...required, ...names.slice(0, MAX_ARGUMENTS)] as string[]);
+  const entries = [...kept].slice(0, MAX_ARGUMENTS).map((name) => [name, properties[name]] as const);
+  return { ...schema, properties: Object.fromEntries(entries) };
 }
 
 /** Uses the first level of detail that fits the limits; without one, an outline. */
@@ -136,10 +139,17 @@ function render(
     const cut = omitted.length === 0 && limits.truncated.isAny ? [TRUNCATED] : [];
     return { schema, warnings: [...omitted, ...cut] };
   }
-  const outlineSteps = new StepBudget(Infinity);
-  const schema = renderOutline(sanitized, outlineSteps);
+  const outlineSteps = new StepBudget(MAX_OUTLINE_STEPS);
+  const schema =
+    tryWithinBudget(() => renderOutline(sanitized, outlineSteps)) ??
+    renderOutline({ ...sanitized, schema: omitCombinations(sanitized.schema) }, new StepBudget(Infinity));
   steps.add(outlineSteps.used);
   return { schema, warnings: [`${TOO_LARGE}: only the first arguments are shown.`] };
+}
+
+/** Keeps the keywords that are read in a limited number of steps, and that accept more than the whole schema. */
+function omitCombinations({ type, title, description, properties, required }: JsonObject): JsonObject {
+  return omitUndefined({ type, title, description, properties, required });
 }
 
 const TRUNCATED = `Descriptions of arguments with more than ${FULL_DETAIL.descriptionChars} characters were truncated.`;
@@ -293,6 +303,8 @@ function writeSchema(model: TypeModel, limits: WriteLimits): JsonObject {
 }
 
 function writeAnything(model: TypeModel, limits: WriteLimits): JsonObject {
+  limits.chars.spend("{}".length);
+  if (model === ANY) return {};
   const [constraints = {}, ...others] = [...model.values()].flat();
   const notes = new Set([constraints, ...others].flatMap((variant) => variant.notes ?? []));
   const { title, description } = writeDescriptions({ ...constraints, notes: [...notes] }, [], limits);
@@ -338,7 +350,7 @@ const WRITERS_BY_TYPE: Readonly<
       ...bounds,
       properties: Object.fromEntries(
         satisfiable.map(([name, model]) => {
-          limits.chars.spend(name.length);
+          limits.chars.spend(`"${name}":`.length);
           return [name, writeSchema(model, limits)];
         }),
       ),

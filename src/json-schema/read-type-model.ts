@@ -21,6 +21,7 @@ const MAX_RECURSION = 2;
 
 /** Reading a schema takes as long as that many steps of an evaluation. */
 const STEPS_PER_SCHEMA = 100;
+const STEPS_PER_EMPTY_SCHEMA = 20;
 
 /** The position of the reader and its limits. */
 export interface ReadContext {
@@ -43,9 +44,12 @@ export interface ReadContext {
  */
 export function readTypeModel(schema: unknown, context: ReadContext): TypeModel {
   if (schema === false) return NEVER;
-  if (!isPlainObject(schema) || acceptsAll(schema)) return ANY;
-  if (acceptsAll(schema["not"])) return NEVER;
   const { sanitized, remainingDepth, steps, reached } = context;
+  if (!isPlainObject(schema) || acceptsAll(schema)) {
+    steps.spend(STEPS_PER_EMPTY_SCHEMA);
+    return ANY;
+  }
+  if (acceptsAll(schema["not"])) return NEVER;
   reached.remainingDepth = Math.min(reached.remainingDepth, remainingDepth);
   steps.spend(STEPS_PER_SCHEMA + countEntries(schema));
   if (remainingDepth <= 0) return readOutline(schema, sanitized);
@@ -105,10 +109,11 @@ function readOutline(
 const COMBINING_KEYWORDS = ["allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependencies"];
 
 function readKeywords(schema: JsonObject, context: ReadContext): TypeModel {
-  const { allOf, anyOf, oneOf, properties } = schema;
+  const { allOf, anyOf, oneOf, properties, prefixItems, dependentSchemas, dependencies } = schema;
+  const items = toArray(schema["items"]);
+  const subschemas = { allOf, anyOf, oneOf, properties, prefixItems, items, dependentSchemas, dependencies };
   // Fails before anything is read, not in the middle.
-  const subschemas = countEntries({ allOf, anyOf, oneOf, properties });
-  context.steps.assertAvailable(subschemas * STEPS_PER_SCHEMA);
+  context.steps.assertAvailable(countEntries(subschemas) * STEPS_PER_SCHEMA);
   if (!COMBINING_KEYWORDS.some((keyword) => schema[keyword] !== undefined))
     return readOwnTypes(schema, (type) => readNested(schema, type, context));
   const models = [

@@ -208,6 +208,8 @@ class SchemaSanitizer implements SanitizedSchema {
   }
 
   #copyAssertion(step: Step, keyword: string, value: unknown): void {
+    if (keyword === "dependentRequired" && Object.keys(toObject(value)).length > MAX_SCHEMAS)
+      return this.#omit(`more than ${MAX_SCHEMAS} names in "${keyword}"`);
     if (ASSERTIONS[keyword]?.(value, this.draft) !== true) return this.#omit(`a malformed "${keyword}"`);
     if (keyword === "pattern") {
       const problem = this.#patterns.add(value as string);
@@ -240,8 +242,7 @@ class SchemaSanitizer implements SanitizedSchema {
       if (value.length === 0 && keyword !== "items" && keyword !== "prefixItems") {
         return this.#omit(`an empty "${keyword}"`);
       }
-      const copies = value.map((schema) => this.#copySchema(step, schema));
-      return setOwnProperty(step.target, keyword, copies);
+      return this.#copyArray(step, keyword, value);
     }
     if (SCHEMA_MAP_KEYWORDS.has(keyword) && isPlainObject(value)) return this.#copyMap(step, keyword, value);
     if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) {
@@ -260,10 +261,28 @@ class SchemaSanitizer implements SanitizedSchema {
     }
   }
 
+  /** Schemas beyond the limit would accept everything, so a union with one of them is omitted. */
+  #copyArray(step: Step, keyword: string, schemas: readonly unknown[]): void {
+    const remaining = MAX_SCHEMAS - this.#copies.size;
+    const isTooLong = schemas.length > remaining;
+    if (isTooLong) this.#omit(TOO_MANY_SCHEMAS);
+    if (isTooLong && (keyword === "anyOf" || keyword === "oneOf")) return;
+    const copies = schemas.slice(0, remaining).map((schema) => this.#copySchema(step, schema));
+    if (isTooLong) Object.defineProperty(copies, DROPPED, { value: true });
+    setOwnProperty(step.target, keyword, copies);
+  }
+
   #copyMap(step: Step, keyword: string, map: JsonObject): void {
     const copy: JsonObject = {};
     const isPattern = keyword === "patternProperties";
-    for (const name of Object.keys(map)) {
+    const names = Object.keys(map);
+    const remaining = MAX_SCHEMAS - this.#copies.size;
+    if (names.length > remaining) {
+      this.#omit(TOO_MANY_SCHEMAS);
+      names.length = remaining;
+      Object.defineProperty(copy, DROPPED, { value: true });
+    }
+    for (const name of names) {
       const schema = map[name];
       const key = isPattern ? toStrictPattern(name) : name;
       const problem = isPattern
@@ -271,7 +290,7 @@ class SchemaSanitizer implements SanitizedSchema {
         : undefined;
       if (problem !== undefined) {
         this.#omit("the property pattern", name, `, which ${problem}`);
-        Object.defineProperty(copy, DROPPED_PATTERN, { value: true });
+        Object.defineProperty(copy, DROPPED, { value: true });
       } else if (keyword === "dependencies" && isStringArray(schema)) setOwnProperty(copy, key, schema);
       else setOwnProperty(copy, key, this.#copySchema(step, schema));
     }
@@ -307,7 +326,8 @@ class SchemaSanitizer implements SanitizedSchema {
   }
 }
 
-const DROPPED_PATTERN = Symbol("dropped pattern");
+/** The mark of `properties`, `patternProperties` or a tuple without some of its entries. */
+const DROPPED = Symbol("dropped entries");
 const NEGATIONS = ["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties", "maxContains"];
 
 /**
@@ -316,12 +336,17 @@ const NEGATIONS = ["not", "if", "then", "else", "unevaluatedItems", "unevaluated
  */
 function relaxNegations(node: JsonObject): void {
   for (const keyword of NEGATIONS) if (Object.hasOwn(node, keyword)) delete node[keyword];
-  const { patternProperties, oneOf, allOf } = node;
-  if (isPlainObject(patternProperties) && DROPPED_PATTERN in patternProperties)
-    delete node["additionalProperties"];
+  const { properties, patternProperties, prefixItems, items, oneOf, allOf } = node;
+  if (hasDropped(properties) || hasDropped(patternProperties)) delete node["additionalProperties"];
+  if (hasDropped(prefixItems)) delete node["items"];
+  if (hasDropped(items)) delete node["additionalItems"];
   if (oneOf === undefined) return;
   delete node["oneOf"];
   node["allOf"] = [...toArray(allOf), { anyOf: oneOf }];
+}
+
+function hasDropped(value: unknown): boolean {
+  return typeof value === "object" && value !== null && DROPPED in value;
 }
 
 /** Keywords whose subschemas apply to the same value. */

@@ -102,7 +102,9 @@ function mergeScalars(variants: readonly TypeConstraints[], steps: StepBudget): 
   const groups = new Map<string, TypeConstraints[]>();
   for (const variant of variants) {
     const key = toScalarKey(variant);
-    groups.set(key, [...(groups.get(key) ?? []), variant]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [variant]);
+    else group.push(variant);
   }
   return groups.size > MAX_SCALAR_VARIANTS
     ? mergeVariants(variants, steps)

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { JsonObject } from "../../../src/json/json.js";
+import { type JsonObject, toObject } from "../../../src/json/json.js";
 import { coerceArguments } from "../../../src/json-schema/coerce-arguments.js";
 import { compareSchemas } from "../../../src/json-schema/diff/compare-schemas.js";
 import { DefaultsApplier } from "../../../src/json-schema/defaults-applier.js";
@@ -395,6 +395,67 @@ describe("a listing is limited:", () => {
     const edited = editSchemaAt(inlineRootRefs(before), ["a"], { type: "hide" });
     expect(edited["properties"]).not.toHaveProperty("a");
     expect(new DefaultsApplier(before).apply({ a: null, p1: "" })).toEqual(expect.any(Object));
+  });
+});
+
+describe("a listing of many empty schemas is limited:", () => {
+  const empty = list(20_000, () => ({}));
+  it.each<[name: string, keywords: JsonObject]>([
+    ["anyOf", { anyOf: empty }],
+    ["oneOf", { oneOf: empty }],
+    ["allOf", { allOf: empty }],
+    ["anyOf, within the number of schemas that are read", { anyOf: empty.slice(0, 9_000) }],
+    ["dependentSchemas", { dependentSchemas: record(20_000, (index) => [`p${index}`, {}]) }],
+    ["patternProperties", { patternProperties: record(20_000, (index) => [`p${index}`, {}]) }],
+    ["required names", { required: list(20_000, (index) => `p${index}`) }],
+    ["properties", { properties: record(20_000, (index) => [`p${index}`, {}]) }],
+    [
+      "properties on many levels",
+      {
+        properties: nest<JsonObject>(100, {}, (inner) => ({
+          a: { properties: inner },
+          ...record(200, (index) => [`p${index}`, {}]),
+        })),
+      },
+    ],
+    ["dependentRequired", { dependentRequired: record(20_000, (index) => [`p${index}`, ["a"]]) }],
+    ["a tuple", { properties: { a: { type: "array", prefixItems: empty } } }],
+    ["a tuple of an older draft", { properties: { a: { type: "array", items: empty } } }],
+  ])("%s", (_, keywords) => {
+    const steps = new StepBudget(400_000);
+    const original = { type: "object", properties: { a: { type: "integer" } }, ...keywords };
+    const { schema } = toPortableSchema(original, steps);
+    expect(steps.used).toBeLessThan(400_000 + 200_000);
+    expect(Object.keys(toObject(schema["properties"])).length).toBeGreaterThan(0);
+    const validator = new SchemaValidator(original);
+    validator.validate({ a: 1, p1: 1, b: [1] });
+    expect(validator.steps.used).toBeLessThan(MAX_STEPS);
+  });
+
+  it.each<[name: string, schema: JsonObject, value: unknown]>([
+    [
+      "properties of a closed object",
+      {
+        properties: record(10_001, (index) => [`p${index}`, { type: "string" }]),
+        additionalProperties: false,
+      },
+      { p10000: "x" },
+    ],
+    [
+      "items of a closed tuple",
+      { prefixItems: list(10_001, () => ({ type: "integer" })), items: false },
+      list(10_001, () => 1),
+    ],
+    [
+      "items of a closed tuple of an older draft",
+      { items: list(10_001, () => ({ type: "integer" })), additionalItems: false },
+      list(10_001, () => 1),
+    ],
+    ["alternatives", { anyOf: list(10_001, (index) => ({ const: index })) }, 10_000],
+  ])("more %s than are read are accepted, with a warning", (_, schema, value) => {
+    const validator = createValidator({ schema, value }, "result");
+    expect(validator.validate({ value })).toEqual([]);
+    expect(validator.takeWarnings()).toEqual(["Omitted all but the first 10000 schemas in it."]);
   });
 });
 
