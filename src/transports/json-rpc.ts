@@ -73,35 +73,8 @@ export function parseMessages(text: string): unknown[] | string {
     return INVALID_JSON;
   }
   // Every level takes two characters.
-  if (text.length > 2 * MAX_DEPTH && isTextTooDeep(text)) return TOO_DEEP;
+  if (text.length > 2 * MAX_DEPTH && isTooDeep(parsed)) return TOO_DEEP;
   return Array.isArray(parsed) ? parsed : [parsed];
-}
-
-/** Whether valid JSON is nested deeper than messages may be. Takes less time than a walk over many small objects. */
-function isTextTooDeep(text: string): boolean {
-  let depth = -1;
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text[index];
-    if (character === '"') index = findStringEnd(text, index);
-    else if (character === "}" || character === "]") depth -= 1;
-    else if (character === "{" || character === "[") {
-      depth += 1;
-      if (depth > MAX_DEPTH) return true;
-    }
-  }
-  return false;
-}
-
-function findStringEnd(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end === -1 ? text.length : end;
-}
-
-function isEscaped(text: string, index: number): boolean {
-  let start = index;
-  while (text[start - 1] === "\\") start -= 1;
-  return (index - start) % 2 === 1;
 }
 
 /** Whether a value is nested deeper than messages may be. */
