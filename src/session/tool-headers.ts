@@ -1,5 +1,10 @@
 import { excerpt, printValue } from "../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import {
+  SCHEMA_ARRAY_KEYWORDS,
+  SCHEMA_KEYWORDS,
+  SCHEMA_MAP_KEYWORDS,
+} from "../json-schema/sanitize-schema.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { encodeHeaderValue } from "../transports/http/modern-era.js";
 
 /**
@@ -57,26 +62,6 @@ const ANNOTATION = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TYPES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 
-/** Keywords with a schema or an array of schemas that do not describe exactly one parameter. */
-const BRANCHES = [
-  "items",
-  "prefixItems",
-  "contains",
-  "additionalProperties",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-  "propertyNames",
-  "oneOf",
-  "anyOf",
-  "allOf",
-  "not",
-  "if",
-  "then",
-  "else",
-];
-/** Keywords with such schemas in an object. */
-const NAMED_BRANCHES = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
-
 interface SchemaNode {
   readonly schema: JsonObject;
   /** `undefined` for a schema that does not describe exactly one parameter. */
@@ -109,14 +94,19 @@ function validateAnnotation(schema: JsonObject, path: SchemaNode["path"]): strin
   return TYPES.has(schema["type"]) ? undefined : "requires a header for a type that headers cannot represent";
 }
 
+/** Only `properties` describe one parameter each; every other subschema may describe none or several. */
 function getChildNodes({ schema, path }: SchemaNode): SchemaNode[] {
-  const properties = isPlainObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
-  const parameters = properties.flatMap(([name, value]) =>
-    toNodes([value], path === undefined ? undefined : [...path, name]),
-  );
-  const branches = BRANCHES.flatMap((keyword) => schema[keyword]);
-  const namedBranches = NAMED_BRANCHES.flatMap((keyword) => Object.values(schema[keyword] ?? {}));
-  return [...parameters, ...toNodes([...branches, ...namedBranches], undefined)];
+  return Object.entries(schema).flatMap(([keyword, value]) => {
+    if (keyword === "properties")
+      return Object.entries(toObject(value)).flatMap(([name, property]) =>
+        toNodes([property], path && [...path, name]),
+      );
+    const isMap = SCHEMA_MAP_KEYWORDS.has(keyword);
+    const isSchema = SCHEMA_KEYWORDS.has(keyword) || SCHEMA_ARRAY_KEYWORDS.has(keyword);
+    return isMap || isSchema
+      ? toNodes(isMap ? Object.values(toObject(value)) : [value].flat(), undefined)
+      : [];
+  });
 }
 
 function toNodes(values: readonly unknown[], path: SchemaNode["path"]): SchemaNode[] {
