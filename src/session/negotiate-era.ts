@@ -41,8 +41,15 @@ export async function openSession(
   era: DetectedEra,
   options: OpenSessionOptions,
 ): Promise<Session> {
-  if (protocol === "legacy") return initialize(options).catch((error) => rethrow(error, withLegacyHint));
-  if (protocol === MODERN_VERSION) return discover(options).catch((error) => rethrow(error, withModernHint));
+  if (protocol === "legacy")
+    return initialize(options).catch((error: unknown) => {
+      const isUnsupported = error instanceof McpRuntimeError && error.kind === "unsupported-protocol";
+      throw isUnsupported ? withProtocolHint(error, protocol) : error;
+    });
+  if (protocol === MODERN_VERSION)
+    return discover(options).catch((error: unknown) => {
+      throw rejectsModernEra(error) ? withProtocolHint(error, protocol) : error;
+    });
   if (era.isModern) {
     try {
       return await discover(options);
@@ -107,10 +114,10 @@ async function openWithoutEnvelope(
   return discoverModern().catch((error: unknown) => {
     if (!rejectsModernEra(error)) throw error;
     // Without `initialize` there is nothing left to try.
-    if (rejection.code === UNKNOWN_METHOD) return rethrowRejection(rejection, error);
+    if (rejection.code === UNKNOWN_METHOD) throw withDiscoverFailure(rejection, error);
     return initializePlain().catch((plainError) => {
       if (!rejectsModernEra(plainError) || !isCoded) throw plainError;
-      return rethrowRejection(rejection, error);
+      throw withDiscoverFailure(rejection, error);
     });
   });
 }
@@ -147,7 +154,9 @@ function mayRejectEnvelope(
 }
 
 async function initializeWithoutEnvelope(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {
-  const session = await initialize(options).catch((error) => rethrow(error, withTransportHint));
+  const session = await initialize(options).catch((error: unknown) => {
+    throw rejectsModernEra(error) ? withTransportHint(error) : error;
+  });
   era.rejectsEnvelope = true;
   return session;
 }
@@ -161,51 +170,24 @@ async function discover(options: OpenSessionOptions, channel?: SessionChannel): 
   return openModernSession(options, channel);
 }
 
-function rethrow(error: unknown, addHint: (failure: McpRuntimeError) => McpRuntimeError): never {
-  throw error instanceof McpRuntimeError ? addHint(error) : error;
-}
-
-function withLegacyHint(failure: McpRuntimeError): McpRuntimeError {
-  return failure.kind === "unsupported-protocol"
-    ? withHint(
-        failure,
-        'The server definition sets protocol: "legacy"; remove it to detect the protocol automatically.',
-      )
-    : failure;
-}
-
-function withModernHint(failure: McpRuntimeError): McpRuntimeError {
-  return rejectsModernEra(failure)
-    ? withHint(
-        failure,
-        `The server definition sets protocol: "${MODERN_VERSION}"; remove it to detect the protocol automatically.`,
-      )
-    : failure;
+function withProtocolHint(failure: McpRuntimeError, protocol: ProtocolOption): McpRuntimeError {
+  const hint = `The server definition sets protocol: "${protocol}"; remove it to detect the protocol automatically.`;
+  return withHint(failure, hint).with({ kind: "unsupported-protocol" });
 }
 
 function withTransportHint(failure: McpRuntimeError): McpRuntimeError {
   const hint = `MCP ${MODERN_VERSION} was also tried. Over HTTP it requires headers that a custom transport may not send: use url instead of openTransport in the server definition.`;
-  return rejectsModernEra(failure)
-    ? failure.with({ message: appendSentence(failure.message, hint) })
-    : failure;
+  return withHint(failure, hint);
 }
 
-function rethrowRejection(rejection: unknown, discoverError: McpRuntimeError): never {
-  throw rejection instanceof McpRuntimeError && UNKNOWN_METHOD_CODES.has(rejection.code)
-    ? noProtocolError(rejection, discoverError)
-    : rejection;
-}
-
-function noProtocolError(rejection: McpRuntimeError, discoverError: McpRuntimeError): McpRuntimeError {
-  return withHint(
-    rejection,
-    appendSentence(
-      `server/discover was also tried: ${discoverError.message}`,
-      "Is there an MCP server at this address?",
-    ),
-  );
+/** Both handshakes failed. A server that knows neither method is probably not an MCP server. */
+function withDiscoverFailure(rejection: McpRuntimeError, discoverError: McpRuntimeError): McpRuntimeError {
+  if (!UNKNOWN_METHOD_CODES.has(rejection.code)) return rejection;
+  const attempt = `server/discover was also tried: ${discoverError.message}`;
+  const hint = appendSentence(attempt, "Is there an MCP server at this address?");
+  return withHint(rejection, hint).with({ kind: "unsupported-protocol" });
 }
 
 function withHint(failure: McpRuntimeError, hint: string): McpRuntimeError {
-  return failure.with({ kind: "unsupported-protocol", message: appendSentence(failure.message, hint) });
+  return failure.with({ message: appendSentence(failure.message, hint) });
 }
