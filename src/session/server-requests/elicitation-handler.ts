@@ -1,10 +1,8 @@
 import { z } from "zod";
 import type {
   FormElicitation,
-  FormHandler,
   ServerRequestHandlers,
   UrlElicitation,
-  UrlHandler,
   FormSchema,
   FormValue,
 } from "../../config/server-request-handlers.js";
@@ -105,11 +103,17 @@ function parseElicitationRequest<T>(schema: z.ZodType<T>, params: JsonObject): T
   return parseRequest(schema, params);
 }
 
+function parseForm(params: JsonObject) {
+  return { mode: "form" as const, ...parseElicitationRequest(FORM_REQUEST, params) };
+}
+
+function parseUrl(params: JsonObject) {
+  return { mode: "url" as const, ...parseElicitationRequest(URL_REQUEST, params) };
+}
+
 /** Parses an elicitation request and removes hidden characters from what a person sees. */
 export function parseElicitation(params: JsonObject): FormElicitation | UrlElicitation {
-  return params["mode"] === "url"
-    ? { mode: "url", ...parseElicitationRequest(URL_REQUEST, params) }
-    : { mode: "form", ...parseElicitationRequest(FORM_REQUEST, params) };
+  return params["mode"] === "url" ? parseUrl(params) : parseForm(params);
 }
 
 /** Handles `elicitation/create` in the modes that have a handler. */
@@ -119,34 +123,29 @@ export function createElicitationHandler({
 }: Pick<ServerRequestHandlers, "elicitForm" | "elicitUrl">): ServerRequestHandler {
   return (params) => {
     const { mode = "form" } = params;
-    if (mode === "form" && elicitForm !== undefined) return createFormHandler(params, elicitForm);
-    if (mode === "url" && elicitUrl !== undefined) return createUrlHandler(params, elicitUrl);
+    if (mode === "form" && elicitForm !== undefined) {
+      const form = parseForm(params);
+      return async (context) => toFormResult(await elicitForm(form, context), form.requestedSchema);
+    }
+    if (mode === "url" && elicitUrl !== undefined) {
+      const request = parseUrl(params);
+      return async (context) => toUrlResult(await elicitUrl(request, context));
+    }
     throw new HandlerError("invalidParams", "Invalid params: this client did not declare that mode.");
   };
 }
 
-function createFormHandler(params: JsonObject, elicit: FormHandler): ReturnType<ServerRequestHandler> {
-  const { message: text, requestedSchema } = parseElicitationRequest(FORM_REQUEST, params);
-  return async (context) => {
-    const handlerResult = await elicit({ mode: "form", message: text, requestedSchema }, context);
-    const result = parseHandlerResult(FORM_RESULT, "onElicitationRequest", handlerResult);
-    if (result.action !== "accept") return result;
-    const filled = applyFormDefaults(requestedSchema, result.content ?? {});
-    if ("problem" in filled) throw invalidResultError("onElicitationRequest", filled.problem);
-    return { action: "accept", content: filled.content };
-  };
+function toUrlResult(handlerResult: unknown): JsonObject {
+  const { action } = parseHandlerResult(URL_RESULT, "onElicitationRequest", handlerResult);
+  return { action };
 }
 
-function createUrlHandler(params: JsonObject, elicit: UrlHandler): ReturnType<ServerRequestHandler> {
-  const request = parseElicitationRequest(URL_REQUEST, params);
-  return async (context) => {
-    const { action } = parseHandlerResult(
-      URL_RESULT,
-      "onElicitationRequest",
-      await elicit({ mode: "url", ...request }, context),
-    );
-    return { action };
-  };
+function toFormResult(handlerResult: unknown, form: Form): JsonObject {
+  const result = parseHandlerResult(FORM_RESULT, "onElicitationRequest", handlerResult);
+  if (result.action !== "accept") return result;
+  const filled = applyFormDefaults(form, result.content ?? {});
+  if ("problem" in filled) throw invalidResultError("onElicitationRequest", filled.problem);
+  return { action: "accept", content: filled.content };
 }
 
 /** Returns the submitted values with defaults for missing ones, or a description of what is invalid. */
