@@ -7,7 +7,7 @@ import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { LEGACY_VERSIONS } from "./protocol-eras.js";
 import { INSTRUCTIONS, SERVER_INFO, type ServerMetadata, type Session } from "./session.js";
@@ -135,7 +135,9 @@ export class StoredSession {
     const entry = await this.#runOperation("read", cancellation, (signal) => store.get(key, { signal }));
     const parsed = ENTRY.safeParse(entry, ZOD_CONTEXT);
     if (!parsed.success) return undefined;
-    return "id" in parsed.data ? toLoadedSession(parsed.data) : "modern";
+    if (!("id" in parsed.data)) return "modern";
+    const { id, ...metadata } = parsed.data;
+    return { id, metadata: { ...metadata, instructions: metadata.instructions } };
   }
 
   async #runOperation<Result>(
@@ -179,17 +181,6 @@ function toEntry(
 ): JsonObject | undefined {
   if (protocolVersion === MODERN_VERSION) return { protocolVersion };
   if (id === undefined || serverInfo === undefined) return undefined;
-  const { name, version, title } = serverInfo;
-  return {
-    id,
-    protocolVersion,
-    capabilities,
-    serverInfo: { name, version, ...(title === undefined ? {} : { title }) },
-    ...(instructions === undefined ? {} : { instructions }),
-  };
-}
-
-function toLoadedSession({ id, ...metadata }: z.infer<typeof SESSION_ENTRY>): LoadedSession {
-  const { serverInfo, capabilities, instructions, protocolVersion } = metadata;
-  return { id, metadata: { serverInfo, capabilities, instructions, protocolVersion } };
+  const known = omitUndefined({ instructions });
+  return { id, protocolVersion, capabilities, serverInfo: omitUndefined(serverInfo), ...known };
 }
