@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { Redactor } from "../../../src/errors/redaction.js";
-import { AwsHttpHandler } from "../../../src/transports/lambda/aws-http-handler.js";
+import { AwsHttpHandler } from "../../../src/transports/lambda/lambda-function.js";
 
 it("the body of a response does not change when other responses are read", async () => {
   const toBody = (path: string | undefined) => (path ?? "").repeat(100_000);
