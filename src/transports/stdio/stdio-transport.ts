@@ -18,8 +18,14 @@ import {
   type TransportDependencies,
 } from "../transport.js";
 import { LineReader, type TruncatedLine } from "./line-reader.js";
-import type { LineHandle } from "./line-writer.js";
-import { type ExitStatus, type ProcessListener, ServerProcess, type StdioAddress } from "./server-process.js";
+
+import {
+  type ExitStatus,
+  type LineHandle,
+  type ProcessListener,
+  ServerProcess,
+  type StdioAddress,
+} from "./server-process.js";
 import { StderrLog } from "./stderr-log.js";
 import {
   createExitAtStartError,
