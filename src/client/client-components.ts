@@ -13,14 +13,11 @@ import { createConsoleLogger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
 import { ClientEvents } from "./client-events.js";
 import { ClientLifecycle } from "./client-lifecycle.js";
-import { ListReader } from "./list-reader.js";
 import { CircuitBreakers } from "./policies/circuit-breaker.js";
 import { RetryBudgets } from "./policies/retry-budget.js";
 import { ServerProbe } from "./policies/server-probe.js";
-import { PromptClient } from "./prompt-client.js";
 import { RequestEventEmitter } from "./request-event-emitter.js";
-import { IDEMPOTENT_CALL, RequestRunner } from "./request-runner.js";
-import { ResourceClient } from "./resource-client.js";
+import { IDEMPOTENT_CALL, type RequestDependencies, RequestRunner } from "./request-runner.js";
 import { SubscriptionRecovery } from "./restored-session-state.js";
 import { SkillClient } from "./skills/skill-client.js";
 import { TaskClient } from "./tasks/task-client.js";
@@ -97,13 +94,9 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
     ping: (requestOptions) => runner.request("ping", {}, { ...requestOptions, ...IDEMPOTENT_CALL }),
     warn: (message) => events.warn(`Server "${server}": ${message}`),
   });
-  const deps = { ...common, lifecycle, runner };
+  const deps: RequestDependencies = { ...common, lifecycle, runner };
   const tasks = new TaskClient(deps);
   const tools = new ToolClient({ ...deps, tasks });
-  const lists = new ListReader(deps);
-  const resources = new ResourceClient(deps);
-  const prompts = new PromptClient(deps);
-  const skills = new SkillClient({ ...deps, lists, resources });
-  const features = { tools, tasks, lists, resources, prompts, skills };
-  return { events, lifecycle, breakers, probe, metrics, runner, ...features };
+  const skills = new SkillClient(deps);
+  return { ...deps, breakers, probe, tools, tasks, skills, metrics };
 }

@@ -23,58 +23,63 @@ import type { ClientEvents } from "./client-events.js";
 import type { RequestDependencies } from "./request-runner.js";
 import { type McpSkillInfo, normalizeUri, parseSkillInfo, SKILLS_EXTENSION } from "./skills/skill-info.js";
 
-/** Reads complete lists from one server. */
-export class ListReader {
-  readonly #deps: RequestDependencies;
-
-  constructor(deps: RequestDependencies) {
-    this.#deps = deps;
+/** Always requests the list: some servers list tools without announcing the capability. */
+export async function listTools(
+  deps: RequestDependencies,
+  options: ListToolsOptions,
+): Promise<McpToolInfo[]> {
+  assertRequestOptions(deps.server, options, LIST_TOOLS_OPTIONS);
+  const { onTtl, ...requestOptions } = options;
+  try {
+    return await readList(deps, LIST_KINDS.tools, requestOptions, { onTtl });
+  } catch (error) {
+    const capabilities = deps.lifecycle.session?.metadata?.capabilities;
+    if (isNotFound(error) && capabilities !== undefined && capabilities["tools"] === undefined) return [];
+    throw error;
   }
+}
 
-  /** Always requests the list: some servers list tools without announcing the capability. */
-  async listTools(options: ListToolsOptions): Promise<McpToolInfo[]> {
-    assertRequestOptions(this.#deps.server, options, LIST_TOOLS_OPTIONS);
-    const { onTtl, ...requestOptions } = options;
-    try {
-      return await this.#read(LIST_KINDS.tools, requestOptions, { onTtl });
-    } catch (error) {
-      const capabilities = this.#deps.lifecycle.session?.metadata?.capabilities;
-      if (isNotFound(error) && capabilities !== undefined && capabilities["tools"] === undefined) return [];
-      throw error;
-    }
+/** Returns an empty list if the server does not support the method. */
+export async function listOrEmpty<Item>(
+  deps: RequestDependencies,
+  kind: ListKind<Item>,
+  options: RequestOptions,
+): Promise<Item[]> {
+  try {
+    return await readList(deps, kind, options, { capability: kind.capability });
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
   }
+}
 
-  /** Returns an empty list if the server does not support the method. */
-  async listOrEmpty<Item>(kind: ListKind<Item>, options: RequestOptions): Promise<Item[]> {
-    try {
-      return await this.#read(kind, options, { capability: kind.capability });
-    } catch (error) {
-      if (isNotFound(error)) return [];
-      throw error;
-    }
-  }
+async function readList<Item>(
+  { server, clock, events, lifecycle, runner }: RequestDependencies,
+  kind: ListKind<Item>,
+  options: RequestOptions,
+  { capability, onTtl }: Pick<ListToolsOptions, "onTtl"> & { readonly capability?: string },
+): Promise<Item[]> {
+  const remainingMs = startListTimeout({ clock, lifecycle });
+  return runner.runOperation(options, (send) =>
+    fetchAllPages(kind, {
+      server,
+      limits: () => lifecycle.config.limits,
+      requestPage: (params) =>
+        send(kind.method, params, { totalMs: remainingMs(), isIdempotent: true, capability }),
+      events,
+      onTtl,
+    }),
+  );
+}
 
-  async #read<Item>(
-    kind: ListKind<Item>,
-    options: RequestOptions,
-    { capability, onTtl }: Pick<ListToolsOptions, "onTtl"> & { readonly capability?: string },
-  ): Promise<Item[]> {
-    const { server, clock, events, lifecycle, runner } = this.#deps;
-    const startedAt = clock.now();
-    const { totalMs } = lifecycle.config.timeouts;
-    // All pages share one total timeout; 0 means no timeout.
-    const remainingMs = () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (clock.now() - startedAt)));
-    return runner.runOperation(options, (send) =>
-      fetchAllPages(kind, {
-        server,
-        limits: () => lifecycle.config.limits,
-        requestPage: (params) =>
-          send(kind.method, params, { totalMs: remainingMs(), isIdempotent: true, capability }),
-        events,
-        onTtl,
-      }),
-    );
-  }
+/** All pages of a list share one total timeout; 0 means no timeout. */
+export function startListTimeout({
+  clock,
+  lifecycle,
+}: Pick<RequestDependencies, "clock" | "lifecycle">): () => number {
+  const startedAt = clock.now();
+  const { totalMs } = lifecycle.config.timeouts;
+  return () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (clock.now() - startedAt)));
 }
 
 function isNotFound(error: unknown): boolean {

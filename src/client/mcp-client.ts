@@ -28,21 +28,32 @@ import {
   type RequestOptions,
   type ToolCall,
 } from "./call-options.js";
-import type { ClientEvents, McpClientEvents } from "./client-events.js";
+import type { McpClientEvents } from "./client-events.js";
 import { type ClientComponents, createClientComponents, type McpClientOptions } from "./client-components.js";
 import type { DependentCall } from "./call-plan.js";
-import type { ClientLifecycle, ClientState, CloseOptions, SessionInfo } from "./client-lifecycle.js";
+import type { ClientState, CloseOptions, SessionInfo } from "./client-lifecycle.js";
 import type { BreakerMetrics, CircuitBreakerHandle } from "./policies/circuit-breaker.js";
-import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt-client.js";
-import type { RequestRunner } from "./request-runner.js";
-import type { McpResourceContent } from "./resource-client.js";
+import {
+  complete,
+  type Completion,
+  type CompletionCall,
+  getPrompt,
+  type McpPrompt,
+  type PromptCall,
+} from "./prompt-client.js";
+import {
+  type McpResourceContent,
+  readResource,
+  subscribeResource,
+  unsubscribeResource,
+} from "./resource-client.js";
 import { assertLogLevel, type LogLevel } from "./restored-session-state.js";
 import type { ToolResult } from "./tool-result.js";
 import type { McpSkillFile, ReadSkillOptions } from "./skills/skill-client.js";
 import type { McpSkillInfo } from "./skills/skill-info.js";
 import type { McpTask } from "./tasks/mcp-task.js";
 import type { WaitForTaskOptions } from "./tasks/task-client.js";
-import { LIST_KINDS } from "./list-reader.js";
+import { LIST_KINDS, listOrEmpty, listTools } from "./list-reader.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { SessionSlot } from "../session/session-pool.js";
 
@@ -73,14 +84,7 @@ export class McpClient implements AsyncDisposable {
   readonly provenance: ServerProvenance;
   /** A one-way hash of name and definition, credentials included: identifies the server without revealing them. */
   readonly fingerprint: string;
-  readonly #events: ClientEvents;
-  readonly #lifecycle: ClientLifecycle;
-  readonly #monitoring: Pick<ClientComponents, "breakers" | "probe" | "metrics">;
-  readonly #runner: RequestRunner;
-  readonly #features: Pick<
-    ClientComponents,
-    "tools" | "tasks" | "lists" | "resources" | "prompts" | "skills"
-  >;
+  readonly #components: ClientComponents;
 
   /**
    * Opens no connection.
@@ -100,22 +104,18 @@ export class McpClient implements AsyncDisposable {
       isDynamic: config.address.kind === "dynamic",
     });
     this.fingerprint = serverFingerprint(config);
-    this.#events = components.events;
-    this.#lifecycle = components.lifecycle;
-    this.#monitoring = components;
-    this.#runner = components.runner;
-    this.#features = components;
+    this.#components = components;
     LIST_WARNINGS.set(this, components.events.listWarnings);
   }
 
   /** The current lifecycle state. */
   get state(): ClientState {
-    return this.#lifecycle.state;
+    return this.#components.lifecycle.state;
   }
 
   /** The address is resolved and the connection pool is open. There may be no session yet. */
   get isConnected(): boolean {
-    return this.#lifecycle.isConnected;
+    return this.#components.lifecycle.isConnected;
   }
 
   /**
@@ -128,17 +128,17 @@ export class McpClient implements AsyncDisposable {
 
   /** The name and version that the server reported. */
   get serverInfo(): ServerMetadata["serverInfo"] | undefined {
-    return this.#lifecycle.session?.metadata?.serverInfo;
+    return this.#components.lifecycle.session?.metadata?.serverInfo;
   }
 
   /** The capabilities that the server announced. */
   get capabilities(): JsonObject | undefined {
-    return this.#lifecycle.session?.metadata?.capabilities;
+    return this.#components.lifecycle.session?.metadata?.capabilities;
   }
 
   /** The negotiated MCP protocol version. */
   get protocolVersion(): string | undefined {
-    return this.#lifecycle.session?.metadata?.protocolVersion;
+    return this.#components.lifecycle.session?.metadata?.protocolVersion;
   }
 
   /**
@@ -146,7 +146,7 @@ export class McpClient implements AsyncDisposable {
    * @internal
    */
   hintProtocolVersion(version: string): void {
-    this.#lifecycle.hintProtocolVersion(version);
+    this.#components.lifecycle.hintProtocolVersion(version);
   }
 
   /**
@@ -155,7 +155,7 @@ export class McpClient implements AsyncDisposable {
    * @internal
    */
   followTools(isFollowed: (identity: string) => boolean): void {
-    this.#lifecycle.followsTools = isFollowed;
+    this.#components.lifecycle.followsTools = isFollowed;
   }
 
   /**
@@ -163,7 +163,7 @@ export class McpClient implements AsyncDisposable {
    * @internal
    */
   followLogins(onLogin: (identity: string) => void): void {
-    this.#lifecycle.onLogin = onLogin;
+    this.#components.lifecycle.onLogin = onLogin;
   }
 
   /**
@@ -171,7 +171,7 @@ export class McpClient implements AsyncDisposable {
    * @internal
    */
   async tryToConnect(options: { readonly listsTools: boolean }): Promise<void> {
-    await this.#runner.withSlot({}, (slot, cancellation, connection) =>
+    await this.#components.runner.withSlot({}, (slot, cancellation, connection) =>
       connection.tryToOpen(slot, { ...options, cancellation }),
     );
   }
@@ -181,7 +181,7 @@ export class McpClient implements AsyncDisposable {
    * @internal
    */
   redact(message: string): string {
-    return this.#events.redact(message);
+    return this.#components.events.redact(message);
   }
 
   /** The usage instructions of the server, without hidden characters. With an `identity`, those for requests without a caller. */
@@ -203,7 +203,7 @@ export class McpClient implements AsyncDisposable {
   #sessionFor(options: Pick<RequestOptions, "context">): Session | undefined {
     try {
       const purpose = options.context === undefined ? "discovery" : "call";
-      return this.#lifecycle.sessionOf(this.#runner.identityOf(options, { purpose }));
+      return this.#components.lifecycle.sessionOf(this.#components.runner.identityOf(options, { purpose }));
     } catch {
       return undefined;
     }
@@ -216,7 +216,7 @@ export class McpClient implements AsyncDisposable {
 
   /** Like `breaker`, for servers with an `identity`: each identity has its own. */
   getBreaker(identity: string): CircuitBreakerHandle | undefined {
-    return this.#monitoring.breakers.get(identity);
+    return this.#components.breakers.get(identity);
   }
 
   /**
@@ -233,35 +233,35 @@ export class McpClient implements AsyncDisposable {
       subject: "The request",
       server: this.name,
     });
-    return this.#runner.identityOf(options, purpose === undefined ? {} : { purpose });
+    return this.#components.runner.identityOf(options, purpose === undefined ? {} : { purpose });
   }
 
   /** The tool rules of the server definition. */
   get toolPolicy(): ToolPolicyOptions {
-    const { tools, trustAnnotations, descriptions, inputValidation } = this.#lifecycle.config;
+    const { tools, trustAnnotations, descriptions, inputValidation } = this.#components.lifecycle.config;
     return { tools, trustAnnotations, descriptions, inputValidation };
   }
 
   /** The output options of the server definition. @internal */
   get output(): ServerOutput | undefined {
-    return this.#lifecycle.config.output;
+    return this.#components.lifecycle.config.output;
   }
 
   /** Lists the open sessions of all identities. */
   sessions(): SessionInfo[] {
-    return this.#lifecycle.sessions();
+    return this.#components.lifecycle.sessions();
   }
 
   /** The latency of the last request that the server responded to. */
   get lastLatencyMs(): number | undefined {
-    return this.#monitoring.metrics.lastLatencyMs;
+    return this.#components.metrics.lastLatencyMs;
   }
 
   /** Returns a frozen snapshot of the request metrics since the client was created. */
   metrics(): ServerMetrics {
     return Object.freeze({
-      ...this.#monitoring.metrics.snapshot(),
-      breakers: this.#monitoring.breakers.countByState(),
+      ...this.#components.metrics.snapshot(),
+      breakers: this.#components.breakers.countByState(),
     });
   }
 
@@ -269,12 +269,12 @@ export class McpClient implements AsyncDisposable {
   static totalMetrics(clients: readonly McpClient[]): ServerTotals {
     const breakers = { closed: 0, open: 0, "half-open": 0 };
     for (const client of clients) {
-      const { closed, open, "half-open": halfOpen } = client.#monitoring.breakers.countByState();
+      const { closed, open, "half-open": halfOpen } = client.#components.breakers.countByState();
       breakers.closed += closed;
       breakers.open += open;
       breakers["half-open"] += halfOpen;
     }
-    const totals = RequestMetrics.sum(clients.map((client) => client.#monitoring.metrics));
+    const totals = RequestMetrics.sum(clients.map((client) => client.#components.metrics));
     return Object.freeze({ ...totals, breakers: Object.freeze(breakers) });
   }
 
@@ -293,8 +293,8 @@ export class McpClient implements AsyncDisposable {
     listener: (event: McpClientEvents[Name]) => void,
     options?: ListenOptions,
   ): () => void {
-    const unsubscribe = this.#events.on(name, listener, options);
-    void this.#lifecycle.listenIfNeeded();
+    const unsubscribe = this.#components.events.on(name, listener, options);
+    void this.#components.lifecycle.listenIfNeeded();
     return unsubscribe;
   }
 
@@ -303,7 +303,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} why the server could not be connected, such as kind `not-sent`, `timeout` or `unauthorized`.
    */
   async ensureSession(options: RequestOptions = {}): Promise<void> {
-    await this.#runner.openSession(options);
+    await this.#components.runner.openSession(options);
   }
 
   /**
@@ -312,9 +312,9 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `unauthorized` if the login failed, `invalid-config` without a code or `auth`.
    */
   async finishAuth(login: string | URLSearchParams, options: RequestOptions = {}): Promise<void> {
-    await this.#runner.withSlot(options, async ({ identity, credentials }, cancellation) => {
+    await this.#components.runner.withSlot(options, async ({ identity, credentials }, cancellation) => {
       await cancellation.race(finishLogin(this.name, credentials, login));
-      this.#lifecycle.onLogin(identity);
+      this.#components.lifecycle.onLogin(identity);
     });
   }
 
@@ -331,7 +331,7 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<ToolResult<Output>> {
-    const { result } = await this.#features.tools.call(call, options);
+    const { result } = await this.#components.tools.call(call, options);
     return result;
   }
 
@@ -344,7 +344,7 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<CallOutcome<Output>> {
-    return this.#features.tools.tryCall(call, options);
+    return this.#components.tools.tryCall(call, options);
   }
 
   /**
@@ -355,7 +355,7 @@ export class McpClient implements AsyncDisposable {
     calls: readonly (ToolCall | DependentCall)[],
     options: CallToolsOptions = {},
   ): Promise<CallOutcome[]> {
-    return this.#features.tools.callMany(calls, options);
+    return this.#components.tools.callMany(calls, options);
   }
 
   /**
@@ -363,7 +363,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `not-found` if the server does not list tasks.
    */
   async listTasks(options: RequestOptions = {}): Promise<McpTask[]> {
-    return this.#features.tasks.list(options);
+    return this.#components.tasks.list(options);
   }
 
   /**
@@ -371,7 +371,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `not-found` if the server does not know it.
    */
   async getTask(taskId: string, options: RequestOptions = {}): Promise<McpTask> {
-    return this.#features.tasks.get(taskId, options);
+    return this.#components.tasks.get(taskId, options);
   }
 
   /**
@@ -379,7 +379,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-request` if the server does not know it, or if it has already ended.
    */
   async cancelTask(taskId: string, options: RequestOptions = {}): Promise<void> {
-    await this.#features.tasks.cancel(taskId, options);
+    await this.#components.tasks.cancel(taskId, options);
   }
 
   /**
@@ -393,7 +393,7 @@ export class McpClient implements AsyncDisposable {
    * ```
    */
   async waitForTask(taskId: string, options: WaitForTaskOptions = {}): Promise<ToolResult> {
-    return this.#features.tasks.wait(taskId, options);
+    return this.#components.tasks.wait(taskId, options);
   }
 
   /**
@@ -401,8 +401,8 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `too-large` above `limits.tools`, `invalid-response` for an incomplete list.
    */
   async listTools(options: ListToolsOptions = {}): Promise<McpToolInfo[]> {
-    const listed = await this.#features.lists.listTools(options);
-    this.#features.tools.rememberTaskTools(listed);
+    const listed = await listTools(this.#components, options);
+    this.#components.tools.rememberTaskTools(listed);
     return listed;
   }
 
@@ -412,7 +412,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `too-large` above `limits.resources`, `invalid-response` for an incomplete list.
    */
   async listResources(options: RequestOptions = {}): Promise<McpResourceInfo[]> {
-    return this.#features.lists.listOrEmpty(LIST_KINDS.resources, options);
+    return listOrEmpty(this.#components, LIST_KINDS.resources, options);
   }
 
   /**
@@ -421,7 +421,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `too-large` above `limits.resources`, `invalid-response` for an incomplete list.
    */
   async listResourceTemplates(options: RequestOptions = {}): Promise<McpResourceTemplateInfo[]> {
-    return this.#features.lists.listOrEmpty(LIST_KINDS.resourceTemplates, options);
+    return listOrEmpty(this.#components, LIST_KINDS.resourceTemplates, options);
   }
 
   /**
@@ -429,7 +429,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `not-found` if the server does not have the resource.
    */
   async readResource(uri: string, options: RequestOptions = {}): Promise<McpResourceContent[]> {
-    return this.#features.resources.read(uri, options);
+    return readResource(this.#components, uri, options);
   }
 
   /**
@@ -438,7 +438,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-config` for an empty URI, or why the server did not accept the subscription.
    */
   async subscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
-    await this.#features.resources.subscribe(uri, options);
+    await subscribeResource(this.#components, uri, options);
   }
 
   /**
@@ -447,7 +447,7 @@ export class McpClient implements AsyncDisposable {
    * the subscription is not restored in later sessions either way.
    */
   async unsubscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
-    await this.#features.resources.unsubscribe(uri, options);
+    await unsubscribeResource(this.#components, uri, options);
   }
 
   /**
@@ -456,7 +456,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `too-large` above `limits.prompts`, `invalid-response` for an incomplete list.
    */
   async listPrompts(options: RequestOptions = {}): Promise<McpPromptInfo[]> {
-    return this.#features.lists.listOrEmpty(LIST_KINDS.prompts, options);
+    return listOrEmpty(this.#components, LIST_KINDS.prompts, options);
   }
 
   /**
@@ -464,7 +464,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-response` if a message of the prompt is invalid.
    */
   async getPrompt(call: PromptCall, options: RequestOptions = {}): Promise<McpPrompt> {
-    return this.#features.prompts.get(call, options);
+    return getPrompt(this.#components, call, options);
   }
 
   /**
@@ -474,7 +474,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `too-large` above `limits.skills`, `invalid-response` for an incomplete list.
    */
   async listSkills(options: RequestOptions = {}): Promise<McpSkillInfo[]> {
-    return this.#features.lists.listOrEmpty(LIST_KINDS.skills, options);
+    return listOrEmpty(this.#components, LIST_KINDS.skills, options);
   }
 
   /**
@@ -483,7 +483,7 @@ export class McpClient implements AsyncDisposable {
    * have the name, `invalid-response` if its description is invalid.
    */
   async getSkill(skill: string, options: RequestOptions = {}): Promise<McpSkillInfo> {
-    return this.#features.skills.get(skill, options);
+    return this.#components.skills.get(skill, options);
   }
 
   /**
@@ -498,7 +498,7 @@ export class McpClient implements AsyncDisposable {
    * ```
    */
   async readSkill(skill: string | McpSkillInfo, options: ReadSkillOptions = {}): Promise<McpSkillFile> {
-    return this.#features.skills.read(skill, options);
+    return this.#components.skills.read(skill, options);
   }
 
   /**
@@ -507,7 +507,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-config` for invalid arguments, `invalid-response` for an invalid result.
    */
   async complete(call: CompletionCall, options: RequestOptions = {}): Promise<Completion> {
-    return this.#features.prompts.complete(call, options);
+    return complete(this.#components, call, options);
   }
 
   /**
@@ -516,7 +516,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} why the server did not respond, such as kind `not-sent`, `timeout` or `unauthorized`.
    */
   async ping(options: RequestOptions = {}): Promise<void> {
-    await this.#runner.runOperation(options, (send) => send("ping", {}, { isIdempotent: true }));
+    await this.#components.runner.runOperation(options, (send) => send("ping", {}, { isIdempotent: true }));
   }
 
   /**
@@ -526,10 +526,10 @@ export class McpClient implements AsyncDisposable {
    */
   async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
     assertLogLevel(this.name, level);
-    await this.#runner.runOperation(options, (send) =>
+    await this.#components.runner.runOperation(options, (send) =>
       send("logging/setLevel", { level }, { isIdempotent: true }),
     );
-    this.#lifecycle.sessionState.logLevel = level;
+    this.#components.lifecycle.sessionState.logLevel = level;
   }
 
   /**
@@ -538,7 +538,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-config` if `roots` is not a function.
    */
   async sendRootsListChanged(): Promise<void> {
-    await this.#lifecycle.sendRootsListChanged();
+    await this.#components.lifecycle.sendRootsListChanged();
   }
 
   /**
@@ -548,8 +548,8 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-config` for an unknown or invalid option.
    */
   async close(options: CloseOptions = {}): Promise<void> {
-    this.#monitoring.probe.stop();
-    await this.#lifecycle.close(options);
+    this.#components.probe.stop();
+    await this.#components.lifecycle.close(options);
   }
 
   /** Closes the client at the end of an `await using` block. */

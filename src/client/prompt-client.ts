@@ -69,68 +69,49 @@ export interface Completion {
 
 const PROMPT_CALL_KEYS = optionKeys<PromptCall>({ name: true, args: true, arguments: true });
 
-/** Gets prompts and argument completions from one server. */
-export class PromptClient {
-  readonly #deps: RequestDependencies;
+/** Gets a prompt with its arguments filled in. */
+export async function getPrompt(
+  { server, runner }: RequestDependencies,
+  call: PromptCall,
+  options: RequestOptions,
+): Promise<McpPrompt> {
+  assertPromptCall(server, call);
+  const { name, args = call.arguments ?? {} } = call;
+  const params = { name, arguments: args };
+  return runner.runOperation(options, async (send) => {
+    const result = await send("prompts/get", params, { ...IDEMPOTENT_CALL, capability: "prompts" });
+    return toPrompt(result, { server, name });
+  });
+}
 
-  constructor(deps: RequestDependencies) {
-    this.#deps = deps;
+/** Returns no values if the server does not support completion. */
+export async function complete(
+  { server, runner }: RequestDependencies,
+  call: CompletionCall,
+  options: RequestOptions,
+): Promise<Completion> {
+  const params = toCompletionParams(server, call);
+  try {
+    // No capability check: servers of the first protocol version complete without announcing it.
+    return await runner.runOperation(options, async (send) =>
+      toCompletion(await send("completion/complete", params, IDEMPOTENT_CALL), server),
+    );
+  } catch (error) {
+    if (error instanceof McpRuntimeError && error.kind === "not-found") return NO_COMPLETION;
+    throw error;
   }
+}
 
-  async get(call: PromptCall, options: RequestOptions): Promise<McpPrompt> {
-    const { server, runner } = this.#deps;
-    const { name, args = call.arguments ?? {} } = this.#assertCall(call);
-    const params = { name, arguments: args };
-    return runner.runOperation(options, async (send) => {
-      const result = await send("prompts/get", params, { ...IDEMPOTENT_CALL, capability: "prompts" });
-      return toPrompt(result, { server, name });
-    });
-  }
-
-  /** Returns no values if the server does not support completion. */
-  async complete(call: CompletionCall, options: RequestOptions): Promise<Completion> {
-    const { server, runner } = this.#deps;
-    const params = this.#toParams(call);
-    try {
-      // No capability check: servers of the first protocol version complete without announcing it.
-      return await runner.runOperation(options, async (send) =>
-        toCompletion(await send("completion/complete", params, IDEMPOTENT_CALL), server),
-      );
-    } catch (error) {
-      if (error instanceof McpRuntimeError && error.kind === "not-found") return NO_COMPLETION;
-      throw error;
-    }
-  }
-
-  #assertCall(call: PromptCall): PromptCall {
-    if (typeof call?.name !== "string")
-      throw this.#argumentError("getPrompt requires a prompt name: getPrompt({ name, args }).");
-    const problem = findCallProblem(call, PROMPT_CALL_KEYS);
-    if (problem !== undefined)
-      throw this.#argumentError(`The request for prompt "${call.name}" is not valid: ${problem}.`);
-    const args = call.args ?? call.arguments;
-    if (args !== undefined && !isStringRecord(args))
-      throw this.#argumentError(`The arguments of prompt "${call.name}" must be an object of strings.`);
-    return call;
-  }
-
-  #toParams(call: CompletionCall) {
-    const { prompt, resourceTemplate, argument, value, context = {} } = call ?? {};
-    const hasOneTarget = (prompt === undefined) !== (resourceTemplate === undefined);
-    if (
-      !hasOneTarget ||
-      !isStringRecord({ target: prompt ?? resourceTemplate, argument, value }) ||
-      !isStringRecord(context)
-    )
-      throw this.#argumentError(
-        "complete requires { prompt, argument, value } or { resourceTemplate, argument, value }, all strings.",
-      );
-    return toCompletionParams(call);
-  }
-
-  #argumentError(message: string): McpRuntimeError {
-    return new McpRuntimeError("invalid-config", message, { server: this.#deps.server });
-  }
+function assertPromptCall(server: string, call: PromptCall): void {
+  const invalidCall = (message: string) => new McpRuntimeError("invalid-config", message, { server });
+  if (typeof call?.name !== "string")
+    throw invalidCall("getPrompt requires a prompt name: getPrompt({ name, args }).");
+  const problem = findCallProblem(call, PROMPT_CALL_KEYS);
+  if (problem !== undefined)
+    throw invalidCall(`The request for prompt "${call.name}" is not valid: ${problem}.`);
+  const args = call.args ?? call.arguments;
+  if (args !== undefined && !isStringRecord(args))
+    throw invalidCall(`The arguments of prompt "${call.name}" must be an object of strings.`);
 }
 
 function isStringRecord(value: unknown): boolean {
@@ -165,13 +146,15 @@ function toMessage(value: unknown, invalidPrompt: (reason: string) => McpRuntime
 
 const NO_COMPLETION: Completion = { values: [], hasMore: false };
 
-function toCompletionParams({
-  prompt,
-  resourceTemplate,
-  argument,
-  value,
-  context,
-}: CompletionCall): JsonObject {
+function toCompletionParams(server: string, call: CompletionCall): JsonObject {
+  const { prompt, resourceTemplate, argument, value, context } = call ?? {};
+  const hasOneTarget = (prompt === undefined) !== (resourceTemplate === undefined);
+  const areStrings = isStringRecord({ target: prompt ?? resourceTemplate, argument, value });
+  if (!hasOneTarget || !areStrings || !isStringRecord(context ?? {})) {
+    const text =
+      "complete requires { prompt, argument, value } or { resourceTemplate, argument, value }, all strings.";
+    throw new McpRuntimeError("invalid-config", text, { server });
+  }
   const ref =
     prompt === undefined
       ? { type: "ref/resource", uri: resourceTemplate }
@@ -182,14 +165,10 @@ function toCompletionParams({
 
 function toCompletion(result: unknown, server: string): Completion {
   const { values, total, hasMore } = toObject(toObject(result)["completion"]);
-  if (!Array.isArray(values))
-    throw new McpRuntimeError(
-      "invalid-response",
-      `Server "${server}" responded to completion/complete without an array of values.`,
-      {
-        server,
-      },
-    );
+  if (!Array.isArray(values)) {
+    const text = `Server "${server}" responded to completion/complete without an array of values.`;
+    throw new McpRuntimeError("invalid-response", text, { server });
+  }
   return {
     values: values.filter((value) => typeof value === "string"),
     hasMore: hasMore === true,

@@ -30,58 +30,57 @@ export type McpResourceContent = {
 
 const RESOURCE_CALL = { ...IDEMPOTENT_CALL, capability: "resources" } as const;
 
-/** Reads and subscribes to the resources of one server. */
-export class ResourceClient {
-  readonly #deps: RequestDependencies;
+/** Reads a resource of one server. */
+export async function readResource(
+  { server, runner }: RequestDependencies,
+  uri: string,
+  options: RequestOptions,
+): Promise<McpResourceContent[]> {
+  assertUri(server, uri);
+  return runner.runOperation(options, async (send) =>
+    toResourceContents(await send("resources/read", { uri }, RESOURCE_CALL), { server, uri }),
+  );
+}
 
-  constructor(deps: RequestDependencies) {
-    this.#deps = deps;
-  }
-
-  async read(uri: string, options: RequestOptions): Promise<McpResourceContent[]> {
-    const { server, runner } = this.#deps;
-    this.#assertUri(uri);
-    return runner.runOperation(options, async (send) =>
-      toResourceContents(await send("resources/read", { uri }, RESOURCE_CALL), { server, uri }),
+/** Registered before the request is sent: a session that is opened meanwhile restores it. */
+export async function subscribeResource(
+  { server, lifecycle, runner }: RequestDependencies,
+  uri: string,
+  options: RequestOptions,
+): Promise<void> {
+  assertUri(server, uri);
+  const identity = runner.identityOf(options, RESOURCE_CALL);
+  const subscription: ResourceSubscription = { request: undefined, context: options.context };
+  const undo = lifecycle.sessionState.subscriptions.add(identity, uri, subscription);
+  const onCreated = (request: RequestContext) => {
+    subscription.request = request;
+  };
+  try {
+    await runner.runOperation(options, (send) =>
+      send("resources/subscribe", { uri }, { ...RESOURCE_CALL, onCreated }),
     );
+  } catch (error) {
+    undo();
+    throw error;
   }
+  // From here on, the subscriber relies on receiving updates.
+  await lifecycle.listenIfNeeded(identity);
+}
 
-  /** Registered before the request is sent: a session that is opened meanwhile restores it. */
-  async subscribe(uri: string, options: RequestOptions): Promise<void> {
-    const { lifecycle, runner } = this.#deps;
-    this.#assertUri(uri);
-    const identity = runner.identityOf(options, RESOURCE_CALL);
-    const subscription: ResourceSubscription = { request: undefined, context: options.context };
-    const undo = lifecycle.sessionState.subscriptions.add(identity, uri, subscription);
-    const onCreated = (request: RequestContext) => {
-      subscription.request = request;
-    };
-    try {
-      await runner.runOperation(options, (send) =>
-        send("resources/subscribe", { uri }, { ...RESOURCE_CALL, onCreated }),
-      );
-    } catch (error) {
-      undo();
-      throw error;
-    }
-    // From here on, the subscriber relies on receiving updates.
-    await lifecycle.listenIfNeeded(identity);
-  }
+export async function unsubscribeResource(
+  { server, lifecycle, runner }: RequestDependencies,
+  uri: string,
+  options: RequestOptions,
+): Promise<void> {
+  assertUri(server, uri);
+  lifecycle.sessionState.subscriptions.remove(runner.identityOf(options, RESOURCE_CALL), uri);
+  await runner.runOperation(options, (send) => send("resources/unsubscribe", { uri }, RESOURCE_CALL));
+}
 
-  async unsubscribe(uri: string, options: RequestOptions): Promise<void> {
-    const { lifecycle, runner } = this.#deps;
-    this.#assertUri(uri);
-    lifecycle.sessionState.subscriptions.remove(runner.identityOf(options, RESOURCE_CALL), uri);
-    await runner.runOperation(options, (send) => send("resources/unsubscribe", { uri }, RESOURCE_CALL));
-  }
-
-  #assertUri(uri: unknown): void {
-    const { server } = this.#deps;
-    if (typeof uri === "string" && uri !== "") return;
-    throw new McpRuntimeError("invalid-config", "Expected the URI of a resource, a non-empty string.", {
-      server,
-    });
-  }
+function assertUri(server: string, uri: unknown): void {
+  if (typeof uri === "string" && uri !== "") return;
+  const text = "Expected the URI of a resource, a non-empty string.";
+  throw new McpRuntimeError("invalid-config", text, { server });
 }
 
 /** Parses the result of `resources/read` for a URI. All or nothing: a partial resource is worse than an error. */
@@ -90,14 +89,10 @@ function toResourceContents(
   { server, uri }: { server: string; uri: string },
 ): McpResourceContent[] {
   const contents = isPlainObject(result) ? result["contents"] : undefined;
-  const invalidContents = (reason: string) =>
-    new McpRuntimeError(
-      "invalid-response",
-      `The contents of ${uri} from server "${server}" are invalid: ${reason}.`,
-      {
-        server,
-      },
-    );
+  const invalidContents = (reason: string) => {
+    const text = `The contents of ${uri} from server "${server}" are invalid: ${reason}.`;
+    return new McpRuntimeError("invalid-response", text, { server });
+  };
   if (!Array.isArray(contents)) throw invalidContents("expected an array of contents");
   return contents.map((content: unknown) => {
     if (!isPlainObject(content)) throw invalidContents("a content is not an object");

@@ -7,9 +7,9 @@ import { describeThrown, excerpt, stripHiddenCharacters } from "../../errors/san
 import { describeValue } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import { assertRequestOptions, REQUEST_KEYS, type RequestOptions } from "../call-options.js";
-import { LIST_KINDS, type ListReader } from "../list-reader.js";
+import { LIST_KINDS, listOrEmpty } from "../list-reader.js";
 import type { RequestDependencies } from "../request-runner.js";
-import type { McpResourceContent, ResourceClient } from "../resource-client.js";
+import { type McpResourceContent, readResource } from "../resource-client.js";
 import { parseSkillDocument } from "./parse-frontmatter.js";
 import {
   findSkillRoot,
@@ -50,18 +50,13 @@ export interface McpSkillFile {
   readonly isVerified: boolean;
 }
 
-interface SkillClientDependencies extends RequestDependencies {
-  readonly lists: ListReader;
-  readonly resources: ResourceClient;
-}
-
 const READ_SKILL_OPTIONS = optionKeys<ReadSkillOptions>({ ...REQUEST_KEYS, file: true });
 
 /** Finds the skills of one server (SEP-2640), and reads and verifies their files. */
 export class SkillClient {
-  readonly #deps: SkillClientDependencies;
+  readonly #deps: RequestDependencies;
 
-  constructor(deps: SkillClientDependencies) {
+  constructor(deps: RequestDependencies) {
     this.#deps = deps;
   }
 
@@ -78,7 +73,7 @@ export class SkillClient {
     this.#assertText(file, "the path or the URI of a file");
     const entry = isSkill(skill) ? skill : await this.get(skill, request);
     const target = this.#findFile(entry, file);
-    const contents = await this.#deps.resources.read(target.uri, request);
+    const contents = await readResource(this.#deps, target.uri, request);
     const content = contents.find(({ uri }) => toSkillPath(target.root, uri) === target.path);
     if (content === undefined)
       throw this.#error("invalid-response", `The contents of ${excerpt(target.uri)} belong to other files`);
@@ -103,7 +98,7 @@ export class SkillClient {
   }
 
   async #findByName(name: string, options: RequestOptions): Promise<McpSkillInfo> {
-    const skills = await this.#deps.lists.listOrEmpty(LIST_KINDS.skills, options);
+    const skills = await listOrEmpty(this.#deps, LIST_KINDS.skills, options);
     const [skill, another] = skills.filter((candidate) => candidate.name === name);
     if (another !== undefined)
       throw this.#error("invalid-request", `Several skills are named "${name}": use the URI of one of them`);

@@ -10,6 +10,7 @@ import {
   type RequestOptions,
   type TaskAction,
 } from "../call-options.js";
+import { startListTimeout } from "../list-reader.js";
 import { IDEMPOTENT_CALL, type RequestDependencies } from "../request-runner.js";
 import { type ToolResult, toToolResult } from "../tool-result.js";
 import { type McpTask, parseTask } from "./mcp-task.js";
@@ -96,17 +97,13 @@ export class TaskClient {
 
   /** All or nothing, like other lists. */
   async list(options: RequestOptions): Promise<McpTask[]> {
-    const { runner, lifecycle, clock } = this.#deps;
-    const startedAt = clock.now();
-    return runner.runOperation(options, async (send) => {
-      const { totalMs } = lifecycle.config.timeouts;
+    const remainingMs = startListTimeout(this.#deps);
+    return this.#deps.runner.runOperation(options, async (send) => {
       const tasks: McpTask[] = [];
       let cursor: unknown;
       for (let page = 0; page < MAX_LIST_PAGES; page += 1) {
-        // All pages share one total timeout; 0 means no timeout.
-        const remainingMs = totalMs === 0 ? 0 : Math.max(1, totalMs - (clock.now() - startedAt));
         const params = cursor === undefined ? {} : { cursor };
-        const result = await send("tasks/list", params, { ...IDEMPOTENT_CALL, totalMs: remainingMs });
+        const result = await send("tasks/list", params, { ...IDEMPOTENT_CALL, totalMs: remainingMs() });
         const { tasks: listed, nextCursor = null } = toObject(result);
         if (!Array.isArray(listed)) throw this.#listError("a list of tasks that is not an array");
         if (tasks.length + listed.length > MAX_LISTED_TASKS)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ResourceClient } from "../../../../src/client/resource-client.js";
+import { readResource } from "../../../../src/client/resource-client.js";
 import { toDocuments } from "../../../../src/tools/content/to-documents.js";
 
 /** Converts a content of a `resources/read` result. */
@@ -8,8 +8,10 @@ async function convertContent(content: Record<string, unknown>) {
   const runner = {
     runOperation: async (_options: unknown, work: (request: typeof send) => unknown) => work(send),
   };
-  const client = new ResourceClient({ server: "docs", runner, lists: {} } as never);
-  const [document] = toDocuments(await client.read("a:1", {}), { server: "docs" });
+
+  const [document] = toDocuments(await readResource({ server: "docs", runner } as never, "a:1", {}), {
+    server: "docs",
+  });
   return document;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PromptClient } from "../../../../src/client/prompt-client.js";
+import { getPrompt } from "../../../../src/client/prompt-client.js";
 import { toMessages } from "../../../../src/tools/content/to-documents.js";
 
 /** Converts the messages of a `prompts/get` result. */
@@ -8,8 +8,8 @@ async function convertMessages(...messages: readonly unknown[]) {
   const runner = {
     runOperation: async (_options: unknown, work: (request: typeof send) => unknown) => work(send),
   };
-  const client = new PromptClient({ server: "docs", runner, lists: {} } as never);
-  const prompt = await client.get({ name: "p" }, {});
+
+  const prompt = await getPrompt({ server: "docs", runner } as never, { name: "p" }, {});
   return toMessages(prompt).map((message) => [message.getType(), message.content]);
 }
 
