@@ -70,9 +70,7 @@ export async function runCalls<Call extends ToolCall>(
     throw invalidCall("concurrency", `expected a positive integer, got ${describeValue(concurrency)}`);
   if (!calls.some(isDependent))
     return mapConcurrent(calls as readonly Call[], concurrency, (call) => tryCall(call));
-  const levels = resolveLevels(calls);
-  // In this order a call is started after its dependencies, and those without any are started first.
-  const order = [...calls.keys()].toSorted((a, b) => (levels[a] ?? 0) - (levels[b] ?? 0));
+  const order = sortByDependencies(calls);
   const byId = new Map<string, Promise<CallOutcome>>();
   const outcomes: CallOutcome[] = Array.from({ length: calls.length });
   await mapConcurrent(order, concurrency, async (index) => {
@@ -132,26 +130,23 @@ function isDependent<Call extends ToolCall>(
 
 const DEPENDENT_CALL_KEYS = optionKeys<DependentCall>({ id: true, dependsOn: true, call: true });
 
-/** Returns the length of the longest chain of dependencies of each call. */
-function resolveLevels(calls: readonly (ToolCall | DependentCall)[]): number[] {
+/** The indexes of the calls: each after those that it depends on, and those without dependencies first. */
+function sortByDependencies(calls: readonly (ToolCall | DependentCall)[]): number[] {
   const indexes = indexById(calls);
   assertDependencies(calls, indexes);
-  const dependenciesOf = (index: number) => {
+  const placed = new Set<number>();
+  const isReady = (index: number) => {
     const call = calls[index];
-    return isDependent(call) ? call.dependsOn.flatMap((id) => indexes.get(id) ?? []) : [];
+    const dependsOn = isDependent(call) ? call.dependsOn : [];
+    return dependsOn.every((id) => indexes.get(id)?.every((other) => placed.has(other)));
   };
-  const levels: number[] = [];
-  let remaining = [...calls.keys()];
-  while (remaining.length > 0) {
-    const ready = remaining.filter((index) => dependenciesOf(index).every((other) => other in levels));
+  for (let remaining = [...calls.keys()]; remaining.length > 0;) {
+    const ready = remaining.filter(isReady);
     if (ready.length === 0) throw circularError(remaining.map((index) => calls[index]?.id ?? `#${index}`));
-    const next = ready.map((index) =>
-      Math.max(-1, ...dependenciesOf(index).map((other) => levels[other] ?? 0)),
-    );
-    for (const [position, index] of ready.entries()) levels[index] = (next[position] ?? 0) + 1;
-    remaining = remaining.filter((index) => !(index in levels));
+    for (const index of ready) placed.add(index);
+    remaining = remaining.filter((index) => !placed.has(index));
   }
-  return levels;
+  return [...placed];
 }
 
 /** Several calls may have the same id, unless another call depends on it. */
