@@ -18,6 +18,7 @@ import { type CreateConnectorOptions, createConnector } from "./http-connector.j
 import { type AddressCheck, toIpLiteral } from "./address-guard.js";
 import { PooledDispatchers } from "./pooled-dispatchers.js";
 import { unwrapFetchError } from "./connect-errors.js";
+import { omitUndefined } from "../json/json.js";
 
 /** Sends HTTP requests to one server. Created once per client and shared by all its sessions. */
 export class HttpPool {
@@ -117,59 +118,38 @@ function withAddressCheck(
 
 type DispatchedRequest = HttpRequest & { readonly origin: string };
 
-/** Adapts a user-supplied `fetch` to the dispatcher interface. */
+/** Adapts a user-supplied `fetch` to the dispatcher interface: reports the events that undici would emit. */
 function toDispatcher(fetch: FetchLike): DispatcherLike {
   return {
     dispatch(request: DispatchedRequest, handler: HttpRequestHandler): boolean {
-      const run = new FetchRequestRun(handler);
-      handler.onRequestStart(run);
-      run
-        .start(fetch, request)
-        .catch((error: unknown) => handler.onResponseError(run, unwrapFetchError(error)));
+      const aborter = new AbortController();
+      let reader: BodyReaderLike | undefined;
+      const controller = {
+        /** Also cancels the body, in case `fetch` ignores its signal. */
+        abort: (reason: Error) => {
+          aborter.abort(reason);
+          reader?.cancel(reason).catch(() => undefined);
+        },
+      };
+      const run = async () => {
+        const { origin, path, method, headers, body } = request;
+        const init = { method, headers, ...omitUndefined({ body }), redirect: "manual" } as const;
+        const response = await fetch(`${origin}${path}`, { ...init, signal: aborter.signal });
+        reader = response.body?.getReader();
+        if (aborter.signal.aborted) await reader?.cancel();
+        handler.onResponseStart(controller, response.status, toHeaders(response.headers));
+        for (;;) {
+          const { done = true, value } = (await reader?.read()) ?? {};
+          if (done || value === undefined) break;
+          handler.onResponseData(controller, Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+        }
+        handler.onResponseEnd(controller);
+      };
+      handler.onRequestStart(controller);
+      run().catch((error: unknown) => handler.onResponseError(controller, unwrapFetchError(error)));
       return true;
     },
   };
-}
-
-/** One `fetch` request, reported to the handler with the events that undici would emit. */
-class FetchRequestRun {
-  readonly #handler: HttpRequestHandler;
-  readonly #abortController = new AbortController();
-  #reader: BodyReaderLike | undefined;
-
-  constructor(handler: HttpRequestHandler) {
-    this.#handler = handler;
-  }
-
-  /** Also cancels the body, in case `fetch` ignores its signal. */
-  abort(reason: Error): void {
-    this.#abortController.abort(reason);
-    this.#reader?.cancel(reason).catch(() => undefined);
-  }
-
-  async start(fetch: FetchLike, request: DispatchedRequest): Promise<void> {
-    const { origin, path, method, headers, body } = request;
-    const response = await fetch(`${origin}${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body }),
-      redirect: "manual",
-      signal: this.#abortController.signal,
-    });
-    this.#reader = response.body?.getReader();
-    if (this.#abortController.signal.aborted) await this.#reader?.cancel();
-    this.#handler.onResponseStart(this, response.status, toHeaders(response.headers));
-    await this.#read();
-    this.#handler.onResponseEnd(this);
-  }
-
-  async #read(): Promise<void> {
-    while (this.#reader !== undefined) {
-      const { done, value } = await this.#reader.read();
-      if (done || value === undefined) return;
-      this.#handler.onResponseData(this, Buffer.from(value.buffer, value.byteOffset, value.byteLength));
-    }
-  }
 }
 
 function toHeaders(source: ResponseLike["headers"]): ResponseHeaders {
