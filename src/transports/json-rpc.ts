@@ -4,7 +4,7 @@ import { classifyFailure, hintForCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { MAX_TEXT_LENGTH, printValue, truncate } from "../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 
 export type RequestId = string | number;
 
@@ -121,7 +121,7 @@ export function readResponse(
   context: ErrorContext,
 ): JsonObject | McpRuntimeError {
   const { error, result } = response;
-  if (isErrorResponse(response)) return fromRpcError(toRpcError(error), method, context);
+  if (isErrorResponse(response)) return fromRpcError(new RpcServerError(error), method, context);
   return isPlainObject(result) ? result : invalidResponseError(context, "its result is not an object");
 }
 
@@ -135,34 +135,17 @@ export function isSameId(received: unknown, id: RequestId): boolean {
   return received === id || (typeof received === "string" && received === String(id));
 }
 
-/** Normalizes an `error` field, which may hold anything. */
-function toRpcError(error: unknown): RpcError {
-  const isArray = Array.isArray(error);
-  if (!isPlainObject(error))
-    return { code: INTERNAL_ERROR, message: isArray ? NO_REASON : printValue(error) };
-  const { code, message, data } = error;
-  return {
-    code: Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR,
-    message: typeof message === "string" ? message : NO_REASON,
-    ...(data === undefined ? {} : { data }),
-  };
-}
-
-interface RpcError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
-
-/** The JSON-RPC error as the server sent it; the cause of an `McpRuntimeError`. */
+/** The JSON-RPC error as the server sent it, in a field that may hold anything; the cause of an `McpRuntimeError`. */
 class RpcServerError extends Error {
   override readonly name = "RpcServerError";
   readonly code: number;
   readonly data: unknown;
 
-  constructor({ code, message, data }: RpcError) {
-    super(message);
-    this.code = code;
+  constructor(error: unknown) {
+    const isOther = !isPlainObject(error) && !Array.isArray(error);
+    const { code, message, data } = isOther ? { message: printValue(error) } : toObject(error);
+    super(typeof message === "string" ? message : NO_REASON);
+    this.code = Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR;
     this.data = data;
   }
 }
@@ -177,7 +160,11 @@ function isUnknownItem(method: string, message: string): boolean {
   return URI_METHODS.has(method) || (method === "prompts/get" && UNKNOWN_PROMPT.test(message));
 }
 
-function fromRpcError(error: RpcError, method: string, { server, redactor }: ErrorContext): McpRuntimeError {
+function fromRpcError(
+  error: RpcServerError,
+  method: string,
+  { server, redactor }: ErrorContext,
+): McpRuntimeError {
   const { code } = error;
   const message = truncate(error.message, MAX_TEXT_LENGTH);
   const serverText = redactor.excerpt(error.message);
@@ -185,7 +172,7 @@ function fromRpcError(error: RpcError, method: string, { server, redactor }: Err
   return new McpRuntimeError(
     classifyFailure({ code, isUnknownItem: isUnknownItem(method, message) }),
     `Server "${server}" returned error ${code}: ${serverText}${hint === "" ? "" : ` ${hint}`}`,
-    { server, code, cause: redactor.redactCause(new RpcServerError(error)) },
+    { server, code, cause: redactor.redactCause(error) },
   );
 }
 
