@@ -5,7 +5,7 @@ import type {
   ServerRequestContext,
   ServerRequestHandlers,
 } from "../../config/server-request-handlers.js";
-import type { JsonObject } from "../../json/json.js";
+import { type JsonObject, omitUndefined } from "../../json/json.js";
 
 /**
  * Handles one method of requests from the server: validates the params and returns the function that runs
@@ -80,14 +80,11 @@ type ClientCapabilities = {
  */
 export function toCapabilities(handlers: ServerRequestHandlers): ClientCapabilities {
   const { extensions, roots, sample, elicitForm, elicitUrl } = handlers;
-  const elicitation = {
-    ...(elicitForm === undefined ? {} : { form: {} }),
-    ...(elicitUrl === undefined ? {} : { url: {} }),
-  };
-  return {
-    ...(extensions === undefined ? {} : { extensions }),
-    ...(roots === undefined ? {} : { roots: typeof roots === "function" ? { listChanged: true } : {} }),
-    ...(sample === undefined ? {} : { sampling: {} }),
-    ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }),
-  };
+  const elicitation = omitUndefined({ form: elicitForm && {}, url: elicitUrl && {} });
+  return omitUndefined({
+    extensions,
+    roots: roots && (typeof roots === "function" ? ({ listChanged: true } as const) : {}),
+    sampling: sample && {},
+    elicitation: Object.keys(elicitation).length === 0 ? undefined : elicitation,
+  });
 }
