@@ -3,25 +3,26 @@ import type { Socket } from "node:net";
 import type * as undici from "undici";
 import { type SecureContext, createSecureContext } from "node:tls";
 import { type AddressCheck, createGuardedLookup, toIpLiteral } from "./address-guard.js";
-import { type HttpProxy, findProxy, ProxyTunnelPool } from "./http-proxy.js";
+import { findProxy, ProxyTunnelPool } from "./http-proxy.js";
 import { type TlsOptions, pemToString } from "../config/http-options.js";
 import { collectUrlSecrets } from "../config/collect-secrets.js";
 import type { Redactor } from "../errors/redaction.js";
 import { buildConnector, errors } from "./undici-dispatchers.js";
 
-interface HttpConnectorOptions {
+export interface HttpConnectorOptions {
+  readonly origin: URL;
+  /** Trusted CAs and client certificate. Defaults to the CAs that Node trusts. */
+  readonly tls: TlsOptions | undefined;
   /** Time limit of each step: to the proxy, through it, to the server. 0 disables it. */
   readonly connectMs: number;
-  /** Trusted CAs and client certificate. Defaults to the CAs that Node trusts. */
-  readonly secureContext: SecureContext | undefined;
-  readonly proxy: HttpProxy | undefined;
+  readonly redactor: Redactor;
   /** Checks each IP address before a connection to it is opened. Not set for an address of the operator. */
   readonly checkAddress?: AddressCheck | undefined;
   /** @default dns.lookup */
   readonly lookup?: typeof dnsLookup | undefined;
 }
 
-/** Opens the connections to one server, directly or through a proxy. */
+/** Opens the connections to one origin, directly or through the proxy that the environment defines for it. */
 export class HttpConnector {
   readonly #sockets = new Set<Socket>();
   readonly #connectToServer: undici.buildConnector.connector;
@@ -29,8 +30,9 @@ export class HttpConnector {
   readonly #checkAddress: AddressCheck | undefined;
   #isClosed = false;
 
-  constructor({ connectMs, secureContext, proxy, checkAddress, lookup }: HttpConnectorOptions) {
-    const tlsOptions = secureContext === undefined ? {} : { secureContext };
+  constructor({ origin, tls, connectMs, redactor, checkAddress, lookup }: HttpConnectorOptions) {
+    const proxy = findProxy(origin, process.env);
+    const tlsOptions = tls === undefined ? {} : { secureContext: toSecureContext(tls) };
     const dnsOptions =
       checkAddress === undefined ? {} : { lookup: createGuardedLookup(checkAddress, lookup) };
     this.#checkAddress = checkAddress;
@@ -38,6 +40,7 @@ export class HttpConnector {
       buildConnector({ timeout: connectMs, ...tlsOptions, ...dnsOptions }),
     );
     if (proxy === undefined) return;
+    redactor.add(collectUrlSecrets(proxy.url));
     // No TLS options for the proxy: it is a different party and must not receive the client certificate.
     const connect = this.#withTracking(buildConnector({ timeout: connectMs }));
     this.#tunnels = new ProxyTunnelPool(proxy, connect, connectMs);
@@ -107,24 +110,6 @@ export class HttpConnector {
       socket.once("close", () => this.#sockets.delete(socket));
     };
   }
-}
-
-export interface CreateConnectorOptions {
-  readonly connectMs: number;
-  readonly redactor: Redactor;
-  /** Not set for an address of the operator. */
-  readonly checkAddress?: AddressCheck | undefined;
-}
-
-/** Creates the connector for one origin, using the proxy that the environment defines for it. */
-export function createConnector(
-  origin: URL,
-  tls: TlsOptions | undefined,
-  { connectMs, redactor, checkAddress }: CreateConnectorOptions,
-): HttpConnector {
-  const proxy = findProxy(origin, process.env);
-  if (proxy !== undefined) redactor.add(collectUrlSecrets(proxy.url));
-  return new HttpConnector({ connectMs, proxy, checkAddress, secureContext: tls && toSecureContext(tls) });
 }
 
 function toSecureContext({ ca, cert, key }: TlsOptions): SecureContext {

@@ -14,7 +14,7 @@ import type {
   ResponseLike,
   FetchLike,
 } from "../config/http-options.js";
-import { type CreateConnectorOptions, createConnector } from "./http-connector.js";
+import { HttpConnector, type HttpConnectorOptions } from "./http-connector.js";
 import { type AddressCheck, toIpLiteral } from "./address-guard.js";
 import { PooledDispatchers } from "./pooled-dispatchers.js";
 import { unwrapFetchError } from "./connect-errors.js";
@@ -68,7 +68,7 @@ export class HttpPool {
  */
 export function openHttpPool(
   { url, tls, dispatcher, fetch }: HttpOptions & { readonly url: URL },
-  options: CreateConnectorOptions & { readonly sockets: number },
+  options: Omit<HttpConnectorOptions, "origin" | "tls"> & { readonly sockets: number },
 ): HttpPool {
   const { origin } = url;
   const { checkAddress } = options;
@@ -77,7 +77,7 @@ export function openHttpPool(
     const provider = toProvider(origin, userDispatcher);
     return new HttpPool(origin, checkAddress ? withAddressCheck(provider, url, checkAddress) : provider);
   }
-  const connector = createConnector(url, tls, options);
+  const connector = new HttpConnector({ ...options, origin: url, tls });
   return new HttpPool(origin, new PooledDispatchers({ origin, sockets: options.sockets, connector }));
 }
 

@@ -4,9 +4,9 @@ import type { ResponseLike, FetchInitLike, HttpOptions, TlsOptions } from "../co
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type AddressGuard, toIpLiteral } from "./address-guard.js";
 import { unwrapFetchError } from "./connect-errors.js";
-import { type CreateConnectorOptions, createConnector, type HttpConnector } from "./http-connector.js";
+import { HttpConnector, type HttpConnectorOptions } from "./http-connector.js";
 
-interface OneOffFetchOptions extends Omit<CreateConnectorOptions, "checkAddress"> {
+interface OneOffFetchOptions extends Pick<HttpConnectorOptions, "connectMs" | "redactor"> {
   /** The MCP server that the requests are made for. */
   readonly server: HttpOptions & { readonly url: URL };
   /** Time limit of one request; 0 disables it. */
@@ -99,7 +99,7 @@ export class OneOffFetch {
     const checkAddress = this.#options.guard?.checkFor(url, "oauth");
     const connector =
       this.#connectors.get(url.origin) ??
-      createConnector(url, this.#tlsFor(url), { ...this.#options, checkAddress });
+      new HttpConnector({ ...this.#options, origin: url, tls: this.#tlsFor(url), checkAddress });
     this.#connectors.set(url.origin, connector);
     return connector;
   }

@@ -20,7 +20,7 @@ import { createCredentialsProvider, type RequestAuth } from "../../auth/credenti
 import type { ServerConfig, WebSocketAddress } from "../../config/server-config.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { AddressGuard } from "../../net/address-guard.js";
-import { createConnector, type HttpConnector, toHttpUrl } from "../../net/http-connector.js";
+import { HttpConnector, toHttpUrl } from "../../net/http-connector.js";
 import { toRequestHeaders, omitReserved } from "../http/protocol-headers.js";
 
 interface WebSocketTransportOptions extends OpenWebSocketOptions {
@@ -285,7 +285,7 @@ export async function createWebSocketFactory(
   const maxBytes = limits.responseBytes;
   const httpUrl = toHttpUrl(url);
   const checkAddress = new AddressGuard(config, httpUrl).checkFor(httpUrl, "server");
-  const connector = createConnector(httpUrl, tls, { connectMs, redactor, checkAddress });
+  const connector = new HttpConnector({ origin: httpUrl, tls, connectMs, redactor, checkAddress });
   const credentialsProvider = createCredentialsProvider(config, address, dependencies);
   const headers = toRequestHeaders(address.headers, url);
   const connect = (auth: RequestAuth | undefined) => {

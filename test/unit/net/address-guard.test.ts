@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { type AddressRequest, type AllowAddress } from "../../../src/index.js";
 import type { AddressOrigin } from "../../../src/config/address-policy.js";
 import { AddressGuard, classifyIp } from "../../../src/net/address-guard.js";
+import { Redactor } from "../../../src/errors/redaction.js";
 import { HttpConnector } from "../../../src/net/http-connector.js";
 import { Listener } from "../../fixtures/listener.js";
 
@@ -151,9 +152,10 @@ describe("a name with several addresses", () => {
     const guard = createGuard({ origin: { source: "file" }, allowAddress: [allowAddress] });
     const checkAddress = guard.checkFor(url, "server");
     const connector = new HttpConnector({
+      origin: url,
+      tls: undefined,
       connectMs: 5_000,
-      secureContext: undefined,
-      proxy: undefined,
+      redactor: new Redactor(),
       checkAddress,
       lookup,
     });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
+import { Redactor } from "../../../src/errors/redaction.js";
 import { HttpConnector } from "../../../src/net/http-connector.js";
 import { HttpRequestHandler, type RequestLane } from "../../../src/net/http-request.js";
 import { PooledDispatchers } from "../../../src/net/pooled-dispatchers.js";
@@ -10,8 +11,14 @@ import { eventually, deferred } from "../../fixtures/clients.js";
 import { findFreePort } from "../../fixtures/listener.js";
 
 function createDispatchers(port: number, sockets: number, now = () => performance.now()): PooledDispatchers {
-  const connector = new HttpConnector({ connectMs: 10_000, secureContext: undefined, proxy: undefined });
-  return new PooledDispatchers({ origin: `http://127.0.0.1:${port}`, sockets, connector, now });
+  const origin = new URL(`http://127.0.0.1:${port}`);
+  const connector = new HttpConnector({
+    origin,
+    tls: undefined,
+    connectMs: 10_000,
+    redactor: new Redactor(),
+  });
+  return new PooledDispatchers({ origin: origin.origin, sockets, connector, now });
 }
 
 /** Resolves with the response status, or with the code of the connection error. */
