@@ -69,12 +69,6 @@ const FRESH_SESSION = {
 
 type CreateStoredSession = (identity: string) => StoredSession;
 
-interface ConnectionDependencies {
-  readonly options: ConnectionOptions;
-  readonly transportFactory: TransportFactory;
-  readonly createStoredSession: CreateStoredSession | undefined;
-}
-
 /**
  * The connection to one server, opened once: its address, its transport factory (with the HTTP pool) and
  * its sessions by identity. Sessions are initialized over it as often as needed.
@@ -89,7 +83,9 @@ export class Connection {
 
   private constructor(
     config: ReadyServerConfig,
-    { options, transportFactory, createStoredSession }: ConnectionDependencies,
+    options: ConnectionOptions,
+    transportFactory: TransportFactory,
+    createStoredSession: CreateStoredSession | undefined,
   ) {
     this.config = config;
     this.#options = options;
@@ -108,14 +104,10 @@ export class Connection {
     const { redactor, clock, log, keys } = options;
     const config = await resolveServer(options.config, options);
     redactor.add(config.secrets);
-    const transportFactory = await createTransportFactory(config, config.address, {
-      redactor,
-      clock,
-      log,
-      keys,
-    });
+    const dependencies = { redactor, clock, log, keys };
+    const transportFactory = await createTransportFactory(config, config.address, dependencies);
     const createStoredSession = await loadSessionStore(config, options);
-    return new Connection(config, { options, transportFactory, createStoredSession });
+    return new Connection(config, options, transportFactory, createStoredSession);
   }
 
   /**
@@ -226,29 +218,22 @@ export class Connection {
     { identity, credentials }: SlotCredentials,
     { resumed, ...options }: SessionOpenOptions,
   ): Promise<Session> {
-    const { server, clientInfo, redactor, clock, observeHandshake } = this.#options;
-    const { onNotification, onWarning, onError } = this.#options;
+    const { era, observeHandshake, onNotification, onError } = this.#options;
+    const { config } = this;
     // Only servers of the legacy era have sessions that can be resumed.
-    const protocol = resumed === undefined ? this.config.protocol : "legacy";
+    const protocol = resumed === undefined ? config.protocol : "legacy";
     const open = (handshakeMeta: JsonObject = {}) =>
-      openSession(protocol, this.#options.era, {
-        server,
+      openSession(protocol, era, {
+        ...this.#options,
+        config,
+        identity,
         handshakeMeta,
         openTransport: (attempt) => this.#transportFactory.openTransport(credentials, resumed, attempt),
-        isCustomTransport: this.config.address.kind === "custom",
-        connectMs: this.config.timeouts.connectMs,
-        redactor,
-        clock,
-        identity,
-        handlers: this.config.handlers,
-        clientInfo,
-        maxServerRequests: this.config.limits.serverRequests,
         onNotification: (notification) => onNotification(notification, identity),
-        onWarning,
         onError: (error) => onError(error, identity),
         ...options,
       });
-    return resumed === undefined ? observeHandshake({ identity, config: this.config }, open) : open();
+    return resumed === undefined ? observeHandshake({ identity, config }, open) : open();
   }
 
   get #resumeOption(): ResumedSession | undefined {

@@ -62,9 +62,9 @@ export async function openLegacySession(
 async function openServerStream(
   channel: SessionChannel,
   attempt: CancelScope,
-  { handlers }: OpenSessionOptions,
+  { config }: OpenSessionOptions,
 ): Promise<void> {
-  const { extensions: _, ...accepted } = toCapabilities(handlers);
+  const { extensions: _, ...accepted } = toCapabilities(config.handlers);
   if (Object.keys(accepted).length > 0) await attempt.race(channel.openServerStream());
 }
 
@@ -125,10 +125,10 @@ class InitializeHandshake {
 
   /** The protocol does not allow to cancel `initialize`: a cancelled attempt only stops waiting. */
   #initialize(attempt: CancelScope): Promise<JsonObject> {
-    const { handlers, clientInfo, handshakeMeta } = this.#options;
+    const { config, clientInfo, handshakeMeta } = this.#options;
     const params = {
       protocolVersion: LEGACY_VERSIONS[0],
-      capabilities: toCapabilities(handlers),
+      capabilities: toCapabilities(config.handlers),
       clientInfo,
       ...(Object.keys(handshakeMeta).length === 0 ? {} : { _meta: handshakeMeta }),
     };

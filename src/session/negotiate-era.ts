@@ -104,7 +104,7 @@ async function openWithoutEnvelope(
   const initializePlain = () => initializeWithoutEnvelope(era, { ...options, hasTriedFallback: true });
   const discoverModern = () => discoverOnSameTransport(channel, options);
   const isCoded = PROTOCOL_CODES.has(rejection.code);
-  if (!isCoded && !options.isCustomTransport)
+  if (!isCoded && !isCustomTransport(options))
     return initializePlain().catch((error) => {
       if (!rejectsModernEra(error)) throw error;
       return discoverModern().catch(() => {
@@ -142,15 +142,17 @@ async function discoverOnSameTransport(
  * any body. A custom transport may report a rejection with any HTTP status, because it need not send the headers that a
  * server compares with the envelope.
  */
-function mayRejectEnvelope(
-  error: unknown,
-  { isCustomTransport }: OpenSessionOptions,
-): error is McpRuntimeError {
+function mayRejectEnvelope(error: unknown, options: OpenSessionOptions): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
   const { code, status } = error;
   if (PROTOCOL_CODES.has(code)) return true;
-  if (isCustomTransport) return code === undefined && rejectsModernEra(error);
+  if (isCustomTransport(options)) return code === undefined && rejectsModernEra(error);
   return status !== undefined && ENVELOPE_REJECTED_STATUSES.has(status);
+}
+
+/** The transport comes from the user's `openTransport`. */
+function isCustomTransport({ config }: OpenSessionOptions): boolean {
+  return config.address.kind === "custom";
 }
 
 async function initializeWithoutEnvelope(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {

@@ -1,7 +1,7 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, withDeadline } from "../async/clock.js";
 import type { ClientInfo } from "../config/message-transport.js";
-import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
@@ -18,26 +18,22 @@ export interface OpenSessionOptions {
   readonly openTransport: (cancellation: CancelScope) => Promise<Transport>;
   /** Another transport was already tried at this address, and is not tried again. */
   readonly hasTriedFallback?: boolean;
-  /** The transport comes from the user's `openTransport`. */
-  readonly isCustomTransport: boolean;
+  /** The server, with its address resolved. */
+  readonly config: ServerConfig;
   /** Metadata that is already known, for a resumed session. */
   readonly metadata: ServerMetadata | undefined;
   /** Sent as `_meta` of `initialize` or `server/discover`. */
   readonly handshakeMeta: JsonObject;
   /** Other processes may use the same session. */
   readonly isShared: boolean;
-  readonly connectMs: number;
   readonly redactor: Redactor;
   readonly clock: Clock;
   /** Cancelled when the client is closed, never by a single caller: several may wait for the session. */
   readonly cancellation: CancelScope;
   /** The identity that owns the session; empty for the shared one. */
   readonly identity: string;
-  /** Handlers for server requests, and how many of them may run at a time. */
-  readonly handlers: ServerRequestHandlers;
   /** Sent to the server in the handshake. */
   readonly clientInfo: ClientInfo;
-  readonly maxServerRequests: number;
   readonly onNotification: (notification: ServerNotification) => void;
   readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
@@ -47,9 +43,10 @@ export interface OpenSessionOptions {
 
 /** Opens and starts a transport for a session, within an attempt. A transport that opens too late is closed here. */
 async function openChannel(options: OpenSessionOptions, attempt: CancelScope): Promise<SessionChannel> {
-  const { server, identity, handlers, maxServerRequests: maxConcurrent, onWarning } = options;
+  const { server, config } = options;
   const transport = await openTransport(options, attempt);
-  const serverRequests = new ServerRequests({ server, identity, handlers, maxConcurrent, onWarning });
+  const { handlers, limits } = config;
+  const serverRequests = new ServerRequests({ ...options, handlers, maxConcurrent: limits.serverRequests });
   const channel = new SessionChannel(transport, { ...options, serverRequests });
   try {
     await attempt.race(transport.start());
@@ -87,7 +84,8 @@ export async function runHandshake<T>(
   existing: SessionChannel | undefined,
   handshake: (channel: SessionChannel, attempt: CancelScope) => Promise<T>,
 ): Promise<T> {
-  const { server, connectMs: ms, clock, cancellation } = options;
+  const { server, clock, cancellation } = options;
+  const { connectMs: ms } = options.config.timeouts;
   let channel = existing;
   const createError = () => {
     const output = channel?.transport.describeOutput?.() ?? "";

@@ -26,11 +26,8 @@ export const DISCOVER_METHOD = "server/discover";
 const NO_SESSION_STATUSES: ReadonlySet<unknown> = new Set([400, 404, 405]);
 
 /** Returns the `_meta` entries that every request of the modern era carries. */
-export function toEnvelope({
-  handlers,
-  clientInfo,
-}: Pick<OpenSessionOptions, "handlers" | "clientInfo">): JsonObject {
-  const { roots, ...capabilities } = toCapabilities(handlers);
+export function toEnvelope({ config, clientInfo }: OpenSessionOptions): JsonObject {
+  const { roots, ...capabilities } = toCapabilities(config.handlers);
   const extensions = { ...capabilities.extensions, [TASKS_EXTENSION]: {} };
   return {
     [META_KEYS.protocolVersion]: MODERN_VERSION,
