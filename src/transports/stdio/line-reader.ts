@@ -1,8 +1,8 @@
+import { ChunkCollector } from "../chunk-collector.js";
+
 const LINE_FEED = 0x0a;
 /** How much of the start and of the end of an oversized line is kept. */
 const EXCERPT_BYTES = 4 * 1024;
-/** A larger buffer is released once its line has been read. */
-const MAX_RETAINED_BUFFER_BYTES = 64 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /** The start and the end of an oversized line. */
@@ -12,7 +12,7 @@ export interface TruncatedLine {
 }
 
 interface LineEvents {
-  /** Called without the line break. The buffer is reused after this call. */
+  /** Called without the line break. The bytes are valid until the callback returns. */
   readonly onLine: (line: Buffer) => void;
   /** Called at the end of a line of more than `maxBytes`, whose middle was skipped. */
   readonly onTruncatedLine: (line: TruncatedLine) => void;
@@ -30,9 +30,8 @@ export interface LineLimits {
 export class LineReader {
   readonly #limits: LineLimits;
   readonly #events: LineEvents;
-  /** The start of an incomplete line, in the first `#length` bytes. */
-  #buffer = EMPTY;
-  #length = 0;
+  /** The start of an incomplete line. */
+  readonly #line = new ChunkCollector();
   /** The excerpt of an oversized line whose end has not been received. */
   #truncated: { readonly head: Buffer; tail: Buffer } | undefined;
   #skippedBytes = 0;
@@ -53,40 +52,26 @@ export class LineReader {
 
   /** The last line may have no line break. */
   end(): void {
-    if (this.#length > 0 || this.#truncated !== undefined) this.#add(EMPTY, "end");
+    if (this.#line.size > 0 || this.#truncated !== undefined) this.#add(EMPTY, "end");
   }
 
   /** Adds the end of a line, or a part of it. */
   #add(bytes: Buffer, piece: "end" | "part"): void {
     if (this.#truncated !== undefined) this.#skip(bytes);
-    else if (this.#length + bytes.length > this.#limits.maxBytes) this.#startSkipping(bytes);
-    else if (piece === "end" && this.#length === 0) return this.#events.onLine(bytes);
-    else this.#append(bytes);
+    else if (this.#line.size + bytes.length > this.#limits.maxBytes) this.#startSkipping(bytes);
+    else if (piece === "end" && this.#line.size === 0) return this.#events.onLine(bytes);
+    else this.#line.add(bytes);
     if (piece === "end") this.#finishLine();
   }
 
-  #append(bytes: Buffer): void {
-    const length = this.#length + bytes.length;
-    if (length > this.#buffer.length) {
-      // Copy into one buffer: a server that writes single bytes must not cost an object per byte.
-      const size = Math.min(Math.max(length, this.#buffer.length * 2), this.#limits.maxBytes);
-      const grown = Buffer.allocUnsafe(size);
-      this.#buffer.copy(grown, 0, 0, this.#length);
-      this.#buffer = grown;
-    }
-    bytes.copy(this.#buffer, this.#length);
-    this.#length = length;
-  }
-
   #startSkipping(bytes: Buffer): void {
-    const buffered = this.#buffer.subarray(0, this.#length);
+    const buffered = this.#line.take();
     const head = Buffer.concat([buffered.subarray(0, EXCERPT_BYTES), bytes.subarray(0, EXCERPT_BYTES)]);
     this.#truncated = {
       head: head.subarray(0, EXCERPT_BYTES),
       tail: Buffer.from(buffered.subarray(-EXCERPT_BYTES)),
     };
     this.#skip(bytes);
-    this.#clear();
   }
 
   #skip(bytes: Buffer): void {
@@ -104,16 +89,9 @@ export class LineReader {
 
   #finishLine(): void {
     const truncated = this.#truncated;
-    const line = this.#buffer.subarray(0, this.#length);
+    if (truncated === undefined) return this.#events.onLine(this.#line.take());
     this.#truncated = undefined;
     this.#skippedBytes = 0;
-    this.#clear();
-    if (truncated === undefined) this.#events.onLine(line);
-    else this.#events.onTruncatedLine(truncated);
-  }
-
-  #clear(): void {
-    this.#length = 0;
-    if (this.#buffer.length > MAX_RETAINED_BUFFER_BYTES) this.#buffer = EMPTY;
+    this.#events.onTruncatedLine(truncated);
   }
 }
