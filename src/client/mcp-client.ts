@@ -303,7 +303,9 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} why the server could not be connected, such as kind `not-sent`, `timeout` or `unauthorized`.
    */
   async ensureSession(options: RequestOptions = {}): Promise<void> {
-    await this.#components.runner.openSession(options);
+    await this.#components.runner.withSlot(options, async ({ currentSession }, cancellation) => {
+      await currentSession.acquire(cancellation);
+    });
   }
 
   /**

@@ -150,13 +150,6 @@ export class RequestRunner {
     }
   }
 
-  /** Connects and initializes a session without sending a request. */
-  openSession(options: RequestOptions): Promise<void> {
-    return this.withSlot(options, async ({ currentSession }, cancellation) => {
-      await currentSession.acquire(cancellation);
-    });
-  }
-
   /** Connects and runs `work` with the session slot of an identity, within the total timeout. */
   async withSlot(
     options: RequestOptions,

@@ -19,16 +19,11 @@ export function toCallContext(
   return { purpose, server, tool, toolCallId, configurable, context, state, store, signal, runId, config };
 }
 
+const CALLER_FIELDS = ["configurable", "context", "state", "store", "config", "runId"] as const;
+
 /** Copies the known fields only: the object of the caller may have more. */
-export function toPlainCallerContext({
-  configurable,
-  context,
-  state,
-  store,
-  config,
-  runId,
-}: CallerContext): CallerContext {
-  return { configurable, context, state, store, config, runId } as CallerContext;
+export function toPlainCallerContext(caller: CallerContext): CallerContext {
+  return Object.fromEntries(CALLER_FIELDS.map((field) => [field, caller[field]]));
 }
 
 /** Tools are listed at the start, when there is no user yet. */
