@@ -1,6 +1,6 @@
 import type { CloseOptions } from "../client/client-lifecycle.js";
 import { McpClient, type ServerMetrics, type ServerTotals } from "../client/mcp-client.js";
-import { CancelScope } from "../async/cancel-scope.js";
+import { type CancelScope, withSignal } from "../async/cancel-scope.js";
 import { assertOptions, optionKeys, parseArgument } from "../config/parse-options.js";
 import { type McpServersDocument, parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
@@ -326,19 +326,12 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /** Runs an operation that `signal` and `close()` cancel. */
-  async #run<T>(
-    signal: AbortSignal | undefined,
-    work: (cancellation: CancelScope) => Promise<T>,
-  ): Promise<T> {
-    const cancellation = CancelScope.fromSignal(signal);
-    const unsubscribe = this.serverSet.closed.onCancel((reason) => cancellation.cancel(reason));
-    try {
+  #run<T>(signal: AbortSignal | undefined, work: (cancellation: CancelScope) => Promise<T>): Promise<T> {
+    return withSignal(signal, (cancellation) => {
+      const unsubscribe = this.serverSet.closed.onCancel((reason) => cancellation.cancel(reason));
       cancellation.throwIfCancelled();
-      return await work(cancellation);
-    } finally {
-      unsubscribe();
-      cancellation.dispose();
-    }
+      return work(cancellation).finally(unsubscribe);
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { CancelScope } from "../async/cancel-scope.js";
+import { withSignal } from "../async/cancel-scope.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "./managed-server.js";
 import { MANAGER_DEFAULTS, type StartOptions } from "./manager-options.js";
@@ -15,18 +15,13 @@ const FAILURE_WAIT_MS = 1_000;
  * otherwise; if several fail, one error names all.
  */
 export async function startServers(manager: McpServerManager, options: StartOptions): Promise<void> {
-  const cancellation = CancelScope.fromSignal(options.signal);
-  const start = new ServerStart(manager, options);
-  try {
-    cancellation.throwIfCancelled();
+  await withSignal(options.signal, (cancellation) => {
+    const start = new ServerStart(manager, options);
     const ready = start.waitUntilReady();
     // Continues after the start; each server's state has the result.
     manager.connect().catch(() => undefined);
-    await cancellation.race(ready);
-  } finally {
-    start.end();
-    cancellation.dispose();
-  }
+    return cancellation.race(ready).finally(() => start.end());
+  });
   const { all, settings } = manager.serverSet;
   for (const { name, isLazy, isOptional, hasFailed, latestTools } of all) {
     if (!isLazy && isOptional && !hasFailed && latestTools === undefined)
