@@ -64,16 +64,28 @@ export function managedClientOptions(timeoutMs: number): object {
   };
 }
 
+/** The last error that a client has emitted as an event. */
+interface EmittedErrors {
+  last: unknown;
+}
+
+function trackErrors(client: ClientLifecycle): EmittedErrors {
+  const errors: EmittedErrors = { last: undefined };
+  client.on("error", (error: { lastNodeError?: unknown }) => {
+    errors.last = error.lastNodeError ?? error;
+  });
+  return errors;
+}
+
 /**
  * ioredis rejects with "Connection is closed" and emits the reason as an event. ioredis 5 also resolves after a rejected
  * AUTH, although it has disconnected.
  */
-async function connectClient(client: ClientLifecycle, lastError: () => unknown): Promise<void> {
+async function connectClient(client: ClientLifecycle, errors = trackErrors(client)): Promise<void> {
   await client.connect().catch((error: unknown) => {
-    throw lastError() ?? error;
+    throw errors.last ?? error;
   });
-  const error = lastError();
-  if (isAuthError(error)) throw error;
+  if (isAuthError(errors.last)) throw errors.last;
 }
 
 function isAuthError(error: unknown): boolean {
@@ -102,7 +114,7 @@ export class LazyConnection<Client extends ClientLifecycle> {
   readonly #createProbe: (() => Promise<ManagedRedisClient>) | undefined;
   readonly #connecting = new SingleFlight<Client, void>();
   #client: Promise<Client> | undefined;
-  #lastError: unknown;
+  #errors: EmittedErrors = { last: undefined };
   #isClosed = false;
 
   /** @param createProbe creates a client of a node of a cluster: a `Cluster` does not report why it cannot connect */
@@ -113,7 +125,7 @@ export class LazyConnection<Client extends ClientLifecycle> {
 
   /** The response to a rejected AUTH. Before 5.9, ioredis does not wait for it. */
   get authError(): unknown {
-    return isAuthError(this.#lastError) ? this.#lastError : undefined;
+    return isAuthError(this.#errors.last) ? this.#errors.last : undefined;
   }
 
   /** Returns the connected client. */
@@ -134,9 +146,7 @@ export class LazyConnection<Client extends ClientLifecycle> {
   async #createClient(): Promise<Client> {
     try {
       const client = await this.#create();
-      client.on("error", (error: { lastNodeError?: unknown }) => {
-        this.#lastError = error.lastNodeError ?? error;
-      });
+      this.#errors = trackErrors(client);
       return client;
     } catch (error) {
       this.#client = undefined;
@@ -145,9 +155,9 @@ export class LazyConnection<Client extends ClientLifecycle> {
   }
 
   async #connect(client: Client): Promise<void> {
-    this.#lastError = undefined;
+    this.#errors.last = undefined;
     try {
-      await connectClient(client, () => this.#lastError);
+      await connectClient(client, this.#errors);
     } catch (error) {
       // A client of ioredis 5 has the status "ready" after some failures.
       this.#client = undefined;
@@ -161,12 +171,8 @@ export class LazyConnection<Client extends ClientLifecycle> {
 
 /** Rejects with the reason if a client cannot connect. */
 async function probe(client: ManagedRedisClient): Promise<void> {
-  let lastError: unknown;
-  client.on("error", (error) => {
-    lastError = error;
-  });
   try {
-    await connectClient(client, () => lastError);
+    await connectClient(client);
   } finally {
     disconnect(client);
   }
@@ -214,11 +220,6 @@ class Subscription {
       this.settle = resolve;
     });
   }
-}
-
-function failSubscription(subscription: Subscription, error: McpRuntimeError): void {
-  subscription.failure = error;
-  subscription.settle();
 }
 
 interface ChangeFeedOptions extends Pick<ResolvedStoreOptions, "namespace" | "timeoutMs" | "logger"> {
@@ -310,7 +311,10 @@ export class RedisChangeFeed {
       try {
         if (await this.#listen(subscription)) failures = 0;
       } catch (error) {
-        if (error instanceof McpRuntimeError) return failSubscription(subscription, error);
+        if (error instanceof McpRuntimeError) {
+          subscription.failure = error;
+          return subscription.settle();
+        }
         this.#reportDenial(subscription, error);
       }
       const delayMs = Math.min(100 * 2 ** failures, MAX_RECONNECT_DELAY_MS);
@@ -323,10 +327,8 @@ export class RedisChangeFeed {
     const client = await this.#target.createSubscriber(this.channel);
     if (subscription.stopped.isCancelled) return false;
     subscription.client = client;
-    let lastError: unknown;
     let isListening = false;
-    client.on("error", (error) => {
-      lastError = error;
+    client.on("error", () => {
       // ioredis 5 reports a channel that has moved to another master as an error in its state.
       if (isListening) disconnect(client);
     });
@@ -336,7 +338,7 @@ export class RedisChangeFeed {
     const ended = new Promise<void>((resolve) => void client.once("end", resolve));
     let pings: NodeJS.Timeout | undefined;
     try {
-      await connectClient(client, () => lastError);
+      await connectClient(client);
       await withShardedPubSub(
         this.#target,
         () => client.call("ssubscribe", this.channel),

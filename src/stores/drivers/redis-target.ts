@@ -29,12 +29,11 @@ export function resolveRedisTarget(
   const options = managedClientOptions(timeoutMs);
   if (typeof urlOrClient === "string") return parseAddress(urlOrClient, options, timeoutMs);
   if (typeof urlOrClient?.call !== "function") throw invalidTargetError(urlOrClient);
-  const connection = { open: async () => urlOrClient as never, close: async () => undefined };
-  if (isCluster(urlOrClient))
-    return new ClusterTarget({ ...describeClient(urlOrClient), connection, options });
+  const source = { open: async () => urlOrClient as never, close: async () => undefined };
+  if (isCluster(urlOrClient)) return createClusterTarget(describeClient(urlOrClient), source, options);
   if (typeof urlOrClient.duplicate !== "function") throw invalidTargetError(urlOrClient);
   const duplicate = async () => urlOrClient.duplicate(options) as ManagedRedisClient;
-  return new SingleTarget({ ...describeClient(urlOrClient), connection, options }, duplicate);
+  return createSingleTarget(describeClient(urlOrClient), source, duplicate);
 }
 
 function parseAddress(address: string, options: object, timeoutMs: number): RedisTarget {
@@ -45,13 +44,12 @@ function parseAddress(address: string, options: object, timeoutMs: number): Redi
     name: `the Redis store at ${hosts}`,
     secrets: [password, tryDecodeURIComponent(password)],
     clientPrefix: "",
-    options,
   };
   if (cluster === undefined) {
     const url = address.replace(/^valkey/, "redis");
     if (!URL.canParse(url)) throw invalidTargetError(address);
     const create = async (): Promise<ManagedRedisClient> => new (await loadClients()).Redis(url, options);
-    return new SingleTarget({ ...description, connection: new LazyConnection(create) }, create);
+    return createSingleTarget(description, new LazyConnection(create), create);
   }
   const nodes = hosts.split(",").map((host) => parseNode(host));
   if (!/^\/?0?$/.test(rest) || nodes.includes(undefined)) throw invalidTargetError(address);
@@ -74,7 +72,7 @@ function parseAddress(address: string, options: object, timeoutMs: number): Redi
     }) as RedisClusterClient as ManagedRedisCluster;
   const createProbe = async (): Promise<ManagedRedisClient> =>
     new (await loadClients()).Redis({ ...redisOptions, ...nodes[0] });
-  return new ClusterTarget({ ...description, connection: new LazyConnection(create, createProbe) });
+  return createClusterTarget(description, new LazyConnection(create, createProbe), options);
 }
 
 function parseNode(text: string): { readonly host: string; readonly port: number } | undefined {
@@ -114,134 +112,106 @@ function invalidTargetError(value: unknown): Error {
   return configError("The Redis store", [{ path: "", message }]);
 }
 
-interface TargetOptions<Client> extends Pick<RedisTarget, "name" | "secrets" | "clientPrefix"> {
-  readonly connection: Pick<LazyConnection<Client & ManagedRedisClient>, "close"> & {
-    open(): Promise<Client>;
-    readonly authError?: unknown;
-  };
-  /** The options of the clients that the store creates. */
-  readonly options: object;
-}
+type TargetDescription = Pick<RedisTarget, "name" | "secrets" | "clientPrefix">;
 
-/** The common base of all targets. */
-class ConnectionTarget<Client extends Pick<RedisClient, "call">> {
-  readonly name: string;
-  readonly secrets: readonly string[];
-  readonly clientPrefix: string;
-  readonly #connection: TargetOptions<Client>["connection"];
-
-  constructor({ name, secrets, clientPrefix, connection }: TargetOptions<Client>) {
-    this.name = name;
-    this.secrets = secrets;
-    this.clientPrefix = clientPrefix;
-    this.#connection = connection;
-  }
-
-  protected get authError(): unknown {
-    return this.#connection.authError;
-  }
-
-  open(): Promise<Client> {
-    return this.#connection.open();
-  }
-
-  async call(command: string, ...args: (string | number)[]): Promise<unknown> {
-    const client = await this.open();
-    return client.call(command, ...args);
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
-}
+/** How a target gets its client: one that the store creates and closes, or one of the user. */
+type ClientSource<Client> = Pick<LazyConnection<ManagedRedisClient>, "close"> & {
+  open(): Promise<Client>;
+  readonly authError?: unknown;
+};
 
 /** One Redis, or the one that Sentinel names. */
-class SingleTarget extends ConnectionTarget<RedisClient> implements RedisTarget {
-  readonly isCluster = false;
-  readonly createSubscriber: () => Promise<ManagedRedisClient>;
-  #isVerified = false;
+function createSingleTarget(
+  description: TargetDescription,
+  source: ClientSource<RedisClient>,
+  createSubscriber: () => Promise<ManagedRedisClient>,
+): RedisTarget {
+  let isVerified = false;
+  const call: RedisTarget["call"] = async (command, ...args) => {
+    const client = await source.open();
+    if (!isVerified) await assertNotInCluster(client, description, source);
+    isVerified = true;
+    return client.call(command, ...args);
+  };
+  const findMasters = async () => [{ call }];
+  return {
+    ...description,
+    isCluster: false,
+    call,
+    findMasters,
+    createSubscriber,
+    close: () => source.close(),
+  };
+}
 
-  constructor(options: TargetOptions<RedisClient>, createSubscriber: () => Promise<ManagedRedisClient>) {
-    super(options);
-    this.createSubscriber = createSubscriber;
-  }
-
-  override async open(): Promise<RedisClient> {
-    const client = await super.open();
-    if (!this.#isVerified) await this.#assertNotInCluster(client);
-    return client;
-  }
-
-  async findMasters(): Promise<readonly Pick<RedisClient, "call">[]> {
-    return [this];
-  }
-
-  /** A node of a cluster accepts some of the keys and lists only those. Every user has the permission for HELLO. */
-  async #assertNotInCluster(client: RedisClient): Promise<void> {
-    const reply = await client.call("hello").catch((error: unknown) => {
-      // Servers and proxies without HELLO cannot be detected as cluster nodes.
-      const isAnswer = error instanceof Error && error.name === "ReplyError";
-      // Before 5.9, ioredis sends commands although it could not log in.
-      if (isAnswer && !/^(?:NOAUTH|WRONGPASS)/.test(error.message)) return [];
-      throw this.authError ?? error;
-    });
-    const fields: unknown[] = Array.isArray(reply) ? reply : Object.entries(reply ?? {}).flat();
-    if (fields[fields.indexOf("mode") + 1] === "cluster")
-      throw new McpRuntimeError("invalid-config", `${this.name.replace(/^t/, "T")} ${CLUSTER_NODE}`);
-    this.#isVerified = true;
-  }
+/** A node of a cluster accepts some of the keys and lists only those. Every user has the permission for HELLO. */
+async function assertNotInCluster(
+  client: RedisClient,
+  { name }: TargetDescription,
+  source: ClientSource<RedisClient>,
+): Promise<void> {
+  const reply = await client.call("hello").catch((error: unknown) => {
+    // Servers and proxies without HELLO cannot be detected as cluster nodes.
+    const isAnswer = error instanceof Error && error.name === "ReplyError";
+    // Before 5.9, ioredis sends commands although it could not log in.
+    if (isAnswer && !/^(?:NOAUTH|WRONGPASS)/.test(error.message)) return [];
+    throw source.authError ?? error;
+  });
+  const fields: unknown[] = Array.isArray(reply) ? reply : Object.entries(reply ?? {}).flat();
+  if (fields[fields.indexOf("mode") + 1] === "cluster")
+    throw new McpRuntimeError("invalid-config", `${name.replace(/^t/, "T")} ${CLUSTER_NODE}`);
 }
 
 export const CLUSTER_NODE =
   "is a node of a Redis Cluster, which has only a part of the keys. Use redis-cluster://host:port or an ioredis Cluster client.";
 
 /** All masters of a cluster. A command goes to the one that has its key. */
-class ClusterTarget extends ConnectionTarget<RedisClusterClient> implements RedisTarget {
-  readonly isCluster = true;
-  readonly #options: object;
+function createClusterTarget(
+  description: TargetDescription,
+  source: ClientSource<RedisClusterClient>,
+  subscriberOptions: object,
+): RedisTarget {
   /** The masters when the slots were read last. */
-  #mastersKey: string | undefined;
-
-  constructor(options: TargetOptions<RedisClusterClient>) {
-    super(options);
-    this.#options = options.options;
-  }
-
-  /**
-   * ioredis drops the nodes that it cannot reach, and adds a new master only when it is redirected there. So its nodes
-   * are compared with the current slots; otherwise keys would be missing from a list.
-   */
-  async findMasters(): Promise<readonly RedisClient[]> {
-    const cluster = await this.open();
-    // Also connects a client of the user that is not connected yet.
-    const ranges = (await cluster.call("cluster", "slots")) as [
-      number,
-      number,
-      [host: string, port: number],
-    ][];
-    const known = new Set(ranges.map(([, , [host, port]]) => `${host}:${port}`));
-    const mastersKey = [...known].toSorted().join();
-    const findAll = () => {
-      const addresses = new Set(cluster.slots.flatMap(([master]) => master ?? []));
-      return [...addresses].map((address) => findNode(cluster, address));
-    };
-    if (mastersKey !== this.#mastersKey || findAll().includes(undefined)) await refreshSlots(cluster);
-    this.#mastersKey = mastersKey;
-    const masters = findAll().filter((node) => node !== undefined);
-    if (masters.length === 0 || masters.length < findAll().length)
-      throw new Error("A master of the cluster is not available.");
-    return masters;
-  }
-
-  async createSubscriber(channel: string): Promise<ManagedRedisClient> {
-    const cluster = await this.open();
-    const slot = Number(await cluster.call("cluster", "keyslot", channel));
-    await refreshSlots(cluster);
-    const master = findNode(cluster, cluster.slots[slot]?.[0]);
-    if (master === undefined) throw new Error("The master of the change feed is not available.");
-    return master.duplicate(this.#options) as ManagedRedisClient;
-  }
+  let lastMasters: string | undefined;
+  return {
+    ...description,
+    isCluster: true,
+    call: async (command, ...args) => (await source.open()).call(command, ...args),
+    close: () => source.close(),
+    /**
+     * ioredis drops the nodes that it cannot reach, and adds a new master only when it is redirected there. So its nodes
+     * are compared with the current slots; otherwise keys would be missing from a list.
+     */
+    async findMasters() {
+      const cluster = await source.open();
+      // Also connects a client of the user that is not connected yet.
+      const ranges = (await cluster.call("cluster", "slots")) as SlotRange[];
+      const known = new Set(ranges.map(([, , [host, port]]) => `${host}:${port}`));
+      const masters = [...known].toSorted().join();
+      const findAll = () => {
+        const addresses = new Set(cluster.slots.flatMap(([master]) => master ?? []));
+        return [...addresses].map((address) => findNode(cluster, address));
+      };
+      if (masters !== lastMasters || findAll().includes(undefined)) await refreshSlots(cluster);
+      lastMasters = masters;
+      const nodes = findAll();
+      const found = nodes.filter((node) => node !== undefined);
+      if (found.length === 0 || found.length < nodes.length)
+        throw new Error("A master of the cluster is not available.");
+      return found;
+    },
+    async createSubscriber(channel) {
+      const cluster = await source.open();
+      const slot = Number(await cluster.call("cluster", "keyslot", channel));
+      await refreshSlots(cluster);
+      const master = findNode(cluster, cluster.slots[slot]?.[0]);
+      if (master === undefined) throw new Error("The master of the change feed is not available.");
+      return master.duplicate(subscriberOptions) as ManagedRedisClient;
+    },
+  };
 }
+
+type SlotRange = [first: number, last: number, master: [host: string, port: number]];
 
 function findNode(cluster: RedisClusterClient, address: string | undefined): RedisClient | undefined {
   return cluster.nodes("all").find(({ options }) => {
