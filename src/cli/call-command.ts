@@ -3,6 +3,7 @@ import { extname, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import type { ContentBlock, ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/server-features.js";
+import { joinNames } from "../errors/sanitize-text.js";
 import { validateArguments } from "../json-schema/schema-validator.js";
 import { isPlainObject, type JsonObject, toObject, tryParseJson } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";
@@ -112,9 +113,7 @@ export function findTool(tools: readonly McpToolInfo[], server: string, toolName
     tools.find(({ name }) => `${server}__${name}` === toolName);
   if (tool !== undefined) return tool;
   const names = tools.map(({ name }) => escapeExcerpt(name));
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more (see list)` : "";
-  const all =
-    names.length === 0 ? "It has no tools." : `Tools: ${names.slice(0, MAX_NAMES).join(", ")}${more}.`;
+  const all = names.length === 0 ? "It has no tools." : `Tools: ${joinNames(names, MAX_NAMES)}.`;
   throw new UsageError(`Server "${server}" has no tool "${toolName}".`, suggestName(toolName, names, all));
 }
 

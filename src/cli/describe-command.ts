@@ -1,4 +1,4 @@
-import { printValue } from "../errors/sanitize-text.js";
+import { pluralize, printValue } from "../errors/sanitize-text.js";
 import type { McpSkillInfo } from "../client/skills/skill-info.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import { toPortableSchema } from "../json-schema/portable-schema.js";
@@ -9,7 +9,7 @@ import { toToolName } from "../tools/tool-names.js";
 import { findTool, parseToolPositionals, toFailedOutcome } from "./call-command.js";
 import type { Command, CommandContext } from "./command-context.js";
 import { UsageError } from "./exit-codes.js";
-import { NAMING, pluralize, skillToJson, toolToJson } from "./report/render-servers.js";
+import { NAMING, skillToJson, toolToJson } from "./report/render-servers.js";
 import { type ConnectedServer, settle, withConnectedServers } from "./servers/connect-servers.js";
 import { filterByName, requireServers, selectServers } from "./servers/select-servers.js";
 import type { SelectedServer } from "./servers/selected-server.js";

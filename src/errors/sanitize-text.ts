@@ -38,8 +38,24 @@ export function sanitizeText(text: string, maxLength: number = MAX_TEXT_LENGTH):
 
 /** Truncates a text to `maxLength` characters, including the ellipsis. Does not split a surrogate pair. */
 export function truncate(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${takeStart(text, maxLength - 1)}…`;
+}
+
+/** Returns the first characters of a text. Does not split a surrogate pair, which providers reject. */
+export function takeStart(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
-  return `${text.slice(0, Math.max(0, maxLength - 1)).replace(/[\ud800-\udbff]$/, "")}…`;
+  return text.slice(0, Math.max(0, maxLength)).replace(/[\ud800-\udbff]$/, "");
+}
+
+/** Joins names for a message, with the number of those above `max`. */
+export function joinNames(names: readonly string[], max: number): string {
+  const rest = names.length > max ? `, and ${names.length - max} more` : "";
+  return names.slice(0, max).join(", ") + rest;
+}
+
+/** Formats as `1 tool` or `2 tools`. */
+export function pluralize(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** The end of a sentence, a line or an item of a list. */

@@ -10,7 +10,7 @@ import {
   type ToolRules,
 } from "../config/tool-rules.js";
 import { editDistance } from "../errors/find-closest-match.js";
-import { describeThrown, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { describeThrown, joinNames, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { isPromiseLike } from "../json/json.js";
 
 /** A listed tool, to which rules apply. */
@@ -375,11 +375,9 @@ function suggestNames(
 ): string {
   const nameOf = ({ info, names: [name] }: RuleTarget) =>
     quote(server === undefined ? (name ?? info.name) : info.name);
-  const join = (listed: readonly RuleTarget[], separator: string) =>
-    listed.slice(0, MAX_NAMES).map(nameOf).join(separator);
-  const meant = close.length === 0 ? "" : ` Did you mean ${join(close, " or ")}?`;
-  const more = tools.length > MAX_NAMES ? `, and ${tools.length - MAX_NAMES} more` : "";
-  return tools.length === 0 ? meant : `${meant} Tools: ${join(tools, ", ")}${more}.`;
+  const names = close.slice(0, MAX_NAMES).map(nameOf);
+  const meant = names.length === 0 ? "" : ` Did you mean ${names.join(" or ")}?`;
+  return tools.length === 0 ? meant : `${meant} Tools: ${joinNames(tools.map(nameOf), MAX_NAMES)}.`;
 }
 
 const MAX_QUOTED_LENGTH = 100;

@@ -4,7 +4,7 @@ import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { printValue } from "../errors/sanitize-text.js";
+import { joinNames, printValue } from "../errors/sanitize-text.js";
 import type { ManagedServer } from "../manager/managed-server.js";
 import { unwrapServers } from "../manager/server-errors.js";
 import type { ServerSet } from "../manager/server-set.js";
@@ -389,13 +389,9 @@ function createNotFoundError(
   { name, server }: ToolsetCall,
   serversWithoutTools: readonly string[],
 ): McpRuntimeError {
-  const names = candidates
-    .slice(0, MAX_NAMES)
-    .map((tool) => tool.name)
-    .join(", ");
-  const rest = candidates.length > MAX_NAMES ? `, and ${candidates.length - MAX_NAMES} more` : "";
+  const names = candidates.map((tool) => tool.name);
   const where = server === undefined ? "This toolset" : `Server "${server}"`;
-  const available = candidates.length === 0 ? "none" : `${names}${rest}`;
+  const available = joinNames(names, MAX_NAMES) || "none";
   const pending =
     serversWithoutTools.length === 0 ? "" : ` Not listed yet: ${serversWithoutTools.join(", ")}.`;
   const text = `${where} has no tool "${name}"; available tools: ${available}.${pending}`;

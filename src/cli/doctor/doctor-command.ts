@@ -1,17 +1,12 @@
 import { mapConcurrent } from "../../async/semaphore.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
 import type { TokenCosts } from "../../tool-search/estimate-tokens.js";
+import { pluralize } from "../../errors/sanitize-text.js";
 import { MODERN_VERSION } from "../../transports/http/modern-era.js";
 import type { Command, CommandContext } from "../command-context.js";
 import { createFinding, type Finding, type Severity, toExit } from "../report/finding.js";
 import { getWorstStatus, renderSections } from "../report/render-findings.js";
-import {
-  estimateCosts,
-  pluralize,
-  renderServers,
-  renderTotalTokens,
-  serverToJson,
-} from "../report/render-servers.js";
+import { estimateCosts, renderServers, renderTotalTokens, serverToJson } from "../report/render-servers.js";
 import {
   type ConnectedSelection,
   type ConnectedServer,

@@ -1,6 +1,7 @@
 import { isOfferedToModels, type McpToolInfo } from "../../config/server-features.js";
 import type { McpSkillInfo } from "../../client/skills/skill-info.js";
 import type { Redactor } from "../../errors/redaction.js";
+import { pluralize } from "../../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
 import { type TokenCosts, type ToolDefinition, toTokenCosts } from "../../tool-search/estimate-tokens.js";
 import { getKeptRest, resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
@@ -108,11 +109,6 @@ export function estimateCosts(results: readonly ServerResult[]): TokenCosts {
 
 function getStatus({ connected }: ServerResult): Status {
   return connected?.tools === undefined ? "error" : "ok";
-}
-
-/** Formats as `1 tool` or `2 tools`. */
-export function pluralize(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Formats as `forecast(city, days?)`. */

@@ -8,6 +8,7 @@ import type {
   LoadedMcpServers,
 } from "../../config/files/config-options.js";
 import { isSecretName } from "../../config/collect-secrets.js";
+import { joinNames } from "../../errors/sanitize-text.js";
 import { loadMcpServers } from "../../config/files/load-mcp-servers.js";
 import { type SelectedServer, toSelectedServer, parseInlineServer } from "./selected-server.js";
 import type { CommandContext } from "../command-context.js";
@@ -193,11 +194,7 @@ function toEntryFindings({ name, file, state, reason = "already defined", ignore
   if (state === "shadowed")
     return toNotes(`"${name}" in this file is not used: ${reason}.`, "Remove or rename it.");
   if (state !== "loaded" || ignored.length === 0) return [];
-  const more = ignored.length > MAX_IGNORED ? ` and ${ignored.length - MAX_IGNORED} more` : "";
-  return toNotes(
-    `Ignored keys: ${ignored.slice(0, MAX_IGNORED).join(", ")}${more}.`,
-    "Remove or correct them.",
-  );
+  return toNotes(`Ignored keys: ${joinNames(ignored, MAX_IGNORED)}.`, "Remove or correct them.");
 }
 
 function toNoServersFinding({ sources }: LoadedMcpServers): Finding {

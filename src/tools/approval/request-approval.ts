@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { pluralize } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
 import { isPlainObject, toArray, toObject } from "../../json/json.js";
@@ -207,9 +208,8 @@ function interrupt(calls: readonly ReviewableCall[], task: GraphTask, problem: s
 function readDecisions(answer: unknown, calls: readonly ReviewableCall[]): Decision[] | string {
   const { decisions } = toObject(answer);
   if (!Array.isArray(decisions)) return "The answer has no array of decisions: { decisions: [{ type }] }.";
-  if (decisions.length !== calls.length) {
-    return `The answer has ${count(decisions.length, "decision")} for ${count(calls.length, "call")}.`;
-  }
+  if (decisions.length !== calls.length)
+    return `The answer has ${pluralize(decisions.length, "decision")} for ${pluralize(calls.length, "call")}.`;
   const problems = calls.flatMap(({ name }, index) => validateDecision(decisions[index], name) ?? []);
   if (problems.length > 0) return problems.join(" ");
   const valid = decisions as Decision[];
@@ -235,8 +235,4 @@ function validateDecision(decision: unknown, name: string): string | undefined {
     default:
       return `The decision about ${name} must be one of ${DECISIONS.join(", ")}, got ${describeValue(type)}.`;
   }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -12,6 +12,7 @@ import {
 import { type JsonObject, cloneJson } from "../../json/json.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import type { FailureDetails } from "../../errors/mcp-runtime-error.js";
+import { takeStart } from "../../errors/sanitize-text.js";
 
 /** The `artifact` of a ToolMessage: plain JSON that can be saved in a checkpoint. The model does not see it. */
 export interface ToolArtifact {
@@ -199,20 +200,12 @@ function truncateTextBlocks(blocks: readonly LangChainBlock[], maxChars: number)
       result.push(block);
     } else if (!isTruncated) {
       isTruncated = true;
-      const kept = truncateText(block.text, maxChars - used);
+      const kept = takeStart(block.text, maxChars - used);
       const marker = `[… ${formatCount(total - used - kept.length)} of ${formatCount(total)} characters omitted]`;
       result.push(textBlock(kept === "" ? marker : `${kept}\n${marker}`));
     }
   }
   return result;
-}
-
-/** Does not split a surrogate pair. */
-function truncateText(text: string, maxChars: number): string {
-  const isSplit = /^[\ud800-\udbff][\udc00-\udfff]$/.test(
-    text.slice(Math.max(0, maxChars - 1), maxChars + 1),
-  );
-  return text.slice(0, isSplit ? maxChars - 1 : maxChars);
 }
 
 export function formatCount(characters: number): string {

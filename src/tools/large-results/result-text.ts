@@ -4,6 +4,7 @@ import { LinearPatterns } from "../../json-schema/linear-pattern.js";
 import { StepBudget, StepLimitError } from "../../json-schema/step-budget.js";
 import { getAllAtPath, getAtPath, type JsonPath, parseJsonPath, WILDCARD } from "../../json/json-path.js";
 import { tryParseJson } from "../../json/json.js";
+import { joinNames, takeStart } from "../../errors/sanitize-text.js";
 
 /** Thrown for an argument that the model can correct. */
 export class ReadArgumentError extends Error {
@@ -54,7 +55,7 @@ export class ResultText {
   preview(maxChars: number): string {
     const tailChars = Math.floor(maxChars / 4);
     const head = takeLines(this.#lines, maxChars - tailChars);
-    const tail = takeLines(this.#lines.slice(head.length).toReversed(), tailChars, "end").toReversed();
+    const tail = takeLines(this.#lines.slice(head.length).toReversed(), tailChars, takeEnd).toReversed();
     return [...head, "[…]", ...tail].join("\n");
   }
 
@@ -112,7 +113,7 @@ export class ResultText {
     const line = JSON.stringify(value);
     if (line.length <= this.#maxChars) return line;
     const omitted = `[… ${line.length - this.#maxChars} of ${line.length} characters omitted. It is ${describeJson(value)}: use a longer path]`;
-    return `${truncate(line, this.#maxChars, "start")}\n${omitted}`;
+    return `${takeStart(line, this.#maxChars)}\n${omitted}`;
   }
 
   #formatValues(values: readonly unknown[], missing: string): string {
@@ -145,18 +146,15 @@ export class ResultText {
 }
 
 /** As many lines as fit, at least one; if that one does not fit, its start or its end. */
-function takeLines(lines: readonly string[], maxChars: number, kept: "start" | "end" = "start"): string[] {
+function takeLines(lines: readonly string[], maxChars: number, shorten = takeStart): string[] {
   let chars = 0;
   const end = lines.findIndex((line) => (chars += line.length + 1) > maxChars + 1);
   if (end !== 0) return lines.slice(0, end === -1 ? lines.length : end);
-  return lines.slice(0, 1).map((line) => truncate(line, maxChars, kept));
+  return lines.slice(0, 1).map((line) => shorten(line, maxChars));
 }
 
-/** Does not split a surrogate pair, which providers reject. */
-function truncate(text: string, maxChars: number, kept: "start" | "end"): string {
-  return kept === "start"
-    ? text.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "")
-    : text.slice(Math.max(0, text.length - maxChars)).replace(/^[\udc00-\udfff]/, "");
+function takeEnd(text: string, maxChars: number): string {
+  return text.slice(Math.max(0, text.length - maxChars)).replace(/^[\udc00-\udfff]/, "");
 }
 
 /** Splits a line after a separator, if one is in the second half of the limit. */
@@ -196,9 +194,10 @@ function describeJson(value: unknown): string {
   if (Array.isArray(value)) return `an array of ${value.length} items`;
   if (typeof value !== "object" || value === null) return value === null ? "null" : `a ${typeof value}`;
   const keys = Object.keys(value);
-  const rest = keys.length > MAX_SHOWN_KEYS ? `, and ${keys.length - MAX_SHOWN_KEYS} more` : "";
-  const names = keys.slice(0, MAX_SHOWN_KEYS).map((key) => key.slice(0, MAX_KEY_CHARS));
-  return keys.length === 0 ? "an empty object" : `an object with the keys ${names.join(", ")}${rest}`;
+  const names = keys.map((key) => key.slice(0, MAX_KEY_CHARS));
+  return keys.length === 0
+    ? "an empty object"
+    : `an object with the keys ${joinNames(names, MAX_SHOWN_KEYS)}`;
 }
 
 const MAX_KEY_CHARS = 60;
