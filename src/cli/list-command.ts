@@ -4,7 +4,7 @@ import type { McpSkillInfo } from "../client/skills/skill-info.js";
 import type { Command, CommandContext } from "./command-context.js";
 import { toFailureFinding } from "./report/failure-finding.js";
 import { type Finding, toExit } from "./report/finding.js";
-import { renderSections } from "./report/render-findings.js";
+import { renderSections, type Section } from "./report/render-findings.js";
 import {
   estimateCosts,
   formatSignature,
@@ -26,75 +26,75 @@ export const listCommand: Command = async (context) => {
   return withConnectedServers(selection, context, async ({ results, findings: found }) => {
     const tokenCosts = estimateCosts(results);
     const listed = await Promise.all(results.map((result) => listSkills(result, context)));
-    const skills = new Map(listed.map(({ skills: items }, index) => [results[index], items]));
     const findings = [...found, ...listed.flatMap(({ failure }) => failure ?? [])];
     return {
       exit: toExit(findings),
       json: {
-        servers: results.map((result) => ({
+        servers: listed.map(({ skills, ...result }) => ({
           ...serverToJson(result),
-          tools: (result.connected?.tools ?? []).map((tool) => toolToJson(tool, result.server.redactor)),
-          skills: (skills.get(result) ?? []).map((skill) => skillToJson(skill, result.server.redactor)),
+          tools: (result.tools ?? []).map((tool) => toolToJson(tool, result.server.redactor)),
+          skills: skills.map((skill) => skillToJson(skill, result.server.redactor)),
         })),
         tokenCosts,
         findings,
       },
-      render: (page) => renderList({ results, findings, tokenCosts, skills }, page),
+      render: (page) => [
+        ...renderSections(renderListed(listed, tokenCosts, page), findings.filter(isProblem), page),
+        ...renderTotalTokens(tokenCosts, page),
+      ],
     };
   });
 };
 
-/** The skills of a server; none if it has not announced any. */
-async function listSkills({ server, connected }: ServerResult, { signal }: CommandContext) {
-  if (connected?.tools === undefined) return { skills: [] };
-  const { value: skills = [], error } = await settle(connected.client.listSkills({ signal }), signal);
-  return error === undefined
-    ? { skills }
-    : { skills, failure: toFailureFinding(error, server, { hasSession: true }) };
+/** What is listed of a server. */
+interface ListedServer extends ServerResult {
+  /** None if the server has not announced any. */
+  readonly skills: readonly McpSkillInfo[];
+  /** Why its skills could not be listed. */
+  readonly failure?: Finding;
+}
+
+async function listSkills(result: ServerResult, { signal }: CommandContext): Promise<ListedServer> {
+  const { client, server, tools } = result;
+  if (client === undefined || tools === undefined) return { ...result, skills: [] };
+  const { value: skills = [], error } = await settle(client.listSkills({ signal }), signal);
+  if (error === undefined) return { ...result, skills };
+  return { ...result, skills, failure: toFailureFinding(error, server, { hasSession: true }) };
+}
+
+function isProblem({ severity }: Finding): boolean {
+  return severity !== "note";
 }
 
 const INDENT = 4;
 const MAX_SIGNATURE_WIDTH = 40;
 
-/** What is listed. */
-interface ListReport {
-  readonly results: readonly ServerResult[];
-  readonly findings: readonly Finding[];
-  readonly tokenCosts: TokenCosts;
-  readonly skills: ReadonlyMap<ServerResult | undefined, readonly McpSkillInfo[]>;
-}
-
-/** Renders each server with its tools, its skills and its findings. */
-function renderList({ results, findings, tokenCosts, skills }: ListReport, page: Page): string[] {
+/** Renders each server with its tools and its skills. */
+function renderListed(listed: readonly ListedServer[], costs: TokenCosts, page: Page): Section[] {
   const { columns, colors } = page;
-  const tools = results.flatMap(({ connected }) => connected?.tools ?? []);
-  const widest = Math.max(0, ...tools.map((tool) => textWidth(formatSignature(tool))));
+  const indent = " ".repeat(INDENT);
+  const tools = listed.flatMap((result) => (result.tools ?? []).map((tool) => ({ tool, result })));
+  const widest = Math.max(0, ...tools.map(({ tool }) => textWidth(formatSignature(tool))));
   const width = Math.min(widest, MAX_SIGNATURE_WIDTH, Math.floor((columns - INDENT) / 2));
-  const widestTokens = Math.max(
-    0,
-    ...results.flatMap((result) =>
-      (result.connected?.tools ?? []).map((tool) => formatTokens(tool, result).length),
-    ),
-  );
-  const sections = renderServers(results, page, {
-    costs: tokenCosts,
-    linesOf: (result) => [
-      ...(result.connected?.tools ?? []).map((tool) => {
-        const { redactor } = result.server;
+  const widestTokens = Math.max(0, ...tools.map(({ tool, result }) => formatTokens(tool, result).length));
+  const renderLine = (start: string, summary: string) =>
+    `${start}  ${colors.dim(truncateToWidth(summary, columns - textWidth(start) - 2))}`.trimEnd();
+  return renderServers(listed, page, {
+    costs,
+    linesOf: (result) => {
+      const { redactor } = result.server;
+      const toolLines = (result.tools ?? []).map((tool) => {
         const signature = truncateToWidth(redactor.redact(formatSignature(tool)), width);
-        const start = `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${formatTokens(tool, result).padStart(widestTokens)}`;
-        const summary = truncateToWidth(redactor.redact(getSummary(tool)), columns - textWidth(start) - 2);
-        return `${start}  ${colors.dim(summary)}`.trimEnd();
-      }),
-      ...(skills.get(result) ?? []).map(({ name, description }) => {
-        const start = `${" ".repeat(INDENT)}skill ${name}`;
-        const summary = result.server.redactor.redact(escapeExcerpt(description));
-        return `${start}  ${colors.dim(truncateToWidth(summary, columns - textWidth(start) - 2))}`;
-      }),
-    ],
+        const tokens = formatTokens(tool, result).padStart(widestTokens);
+        const start = `${indent}${padToWidth(signature, width)}  ${tokens}`;
+        return renderLine(start, redactor.redact(getSummary(tool)));
+      });
+      const skillLines = result.skills.map(({ name, description }) =>
+        renderLine(`${indent}skill ${name}`, redactor.redact(escapeExcerpt(description))),
+      );
+      return [...toolLines, ...skillLines];
+    },
   });
-  const visible = findings.filter(({ severity }) => severity !== "note");
-  return [...renderSections(sections, visible, page), ...renderTotalTokens(tokenCosts, page)];
 }
 
 function formatTokens(tool: McpToolInfo, { server }: ServerResult): string {

@@ -26,7 +26,7 @@ export const snapshotCommand: Command = async (context) => {
   const output = line.value("output");
   if (output !== undefined && !line.flags.has("force")) assertDoesNotExist(output, terminal);
   const selection = requireServers(await selectServers(context, line.positionals));
-  return withConnectedServers(selection, context, async ({ results, connected, findings }) => {
+  return withConnectedServers(selection, context, async ({ connected, findings }) => {
     const exit = toExit(findings);
     const listed = connected.filter(({ tools }) => tools !== undefined);
     const left = findLeftOut(findings, listed);
@@ -37,14 +37,11 @@ export const snapshotCommand: Command = async (context) => {
     const hasTools = listed.length > 0;
     const file = hasTools ? output : undefined;
     if (file !== undefined) await writeOutput(file, `${text}\n`, terminal);
-    const renderReport = (page: Page) => {
-      const allowed = results.filter((result) => result.connected !== undefined);
-      return [
-        ...renderSections(renderServers(allowed, page), findings, page),
-        ...(hasTools ? renderWritten(file, left, page) : []),
-        ...unnamed.map((server) => renderNameHint(server, page)),
-      ];
-    };
+    const renderReport = (page: Page) => [
+      ...renderSections(renderServers(connected, page), findings, page),
+      ...(hasTools ? renderWritten(file, left, page) : []),
+      ...unnamed.map((server) => renderNameHint(server, page)),
+    ];
     const errorPage = createPage(terminal.stderr, terminal.env);
     const isPrinted = hasTools && output === undefined;
     if (isPrinted && !line.flags.has("json")) {

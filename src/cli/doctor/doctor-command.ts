@@ -56,10 +56,7 @@ export const doctorCommand: Command = async (baseContext) => {
       ({ server, client }) => server.kind === "http" && client.sessionId !== undefined,
     );
     const suggestRecoveryCheck = hasSession && !line.flags.has("recovery");
-    const servers = results.map((result) => ({
-      ...serverToJson(result),
-      tools: result.connected?.tools?.length,
-    }));
+    const servers = results.map((result) => ({ ...serverToJson(result), tools: result.tools?.length }));
     return {
       exit: toExit(findings),
       json: { files, servers, tokenCosts, findings, counts },

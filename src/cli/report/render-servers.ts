@@ -22,27 +22,27 @@ import type { Section } from "./render-findings.js";
 /** Narrower terminals omit transport and address. */
 const MIN_ADDRESS_WIDTH = 60;
 
-interface RenderServersOptions {
+interface RenderServersOptions<Result> {
   /** The tokens of the servers' definitions. Default: not shown. */
   readonly costs?: TokenCosts;
   /** Default: whether the tools were listed. */
-  readonly statusOf?: (result: ServerResult) => Status;
+  readonly statusOf?: (result: Result) => Status;
   /** The lines below the row of a server. Default: none. */
-  readonly linesOf?: (result: ServerResult) => readonly string[];
+  readonly linesOf?: (result: Result) => readonly string[];
 }
 
 /** Renders an aligned table of servers: one section for each, with its row and the lines below it. */
-export function renderServers(
-  results: readonly ServerResult[],
+export function renderServers<Result extends ServerResult>(
+  results: readonly Result[],
   { colors, columns }: Page,
-  { costs, statusOf = getStatus, linesOf = () => [] }: RenderServersOptions = {},
+  { costs, statusOf = getStatus, linesOf = () => [] }: RenderServersOptions<Result> = {},
 ): Section[] {
   const isNarrow = columns < MIN_ADDRESS_WIDTH;
-  const rows = results.map(({ server: { name, kind }, connected }) => {
-    const tools = connected?.tools === undefined ? "" : pluralize(connected.tools.length, "tool");
-    const latency = connected === undefined ? "" : formatTime(connected.latencyMs);
+  const rows = results.map(({ server: { name, kind }, tools, latencyMs }) => {
+    const count = tools === undefined ? "" : pluralize(tools.length, "tool");
+    const latency = latencyMs === undefined ? "" : formatTime(latencyMs);
     const tokens = costs === undefined ? [] : [formatServerTokens(costs, name)];
-    return [name, ...(isNarrow ? [] : [kind]), tools, ...tokens, latency];
+    return [name, ...(isNarrow ? [] : [kind]), count, ...tokens, latency];
   });
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => textWidth(row[column] ?? ""))),
@@ -101,14 +101,14 @@ export function toToolDefinition(
 /** Estimates the tokens of the definitions of all servers, as `tokenCosts` of a toolset does. */
 export function estimateCosts(results: readonly ServerResult[]): TokenCosts {
   return toTokenCosts(
-    results.flatMap(({ server, connected }) =>
-      (connected?.tools ?? []).filter(isOfferedToModels).map((tool) => toToolDefinition(tool, server)),
+    results.flatMap(({ server, tools = [] }) =>
+      tools.filter(isOfferedToModels).map((tool) => toToolDefinition(tool, server)),
     ),
   );
 }
 
-function getStatus({ connected }: ServerResult): Status {
-  return connected?.tools === undefined ? "error" : "ok";
+function getStatus({ tools }: ServerResult): Status {
+  return tools === undefined ? "error" : "ok";
 }
 
 /** Formats as `forecast(city, days?)`. */
@@ -142,12 +142,11 @@ function redactStrings(value: unknown, redactor: Redactor): unknown {
 }
 
 /** Converts a server to its JSON output. */
-export function serverToJson({ server, connected }: ServerResult): JsonObject {
+export function serverToJson({ server, client, error, latencyMs = 0 }: ServerResult): JsonObject {
   const { name, kind, address, scope, file } = server;
   const json = { name, kind, address, scope, file };
-  if (connected === undefined) return { ...json, state: "declined" };
-  if (connected.error !== undefined) return { ...json, state: "failed" };
-  const { serverInfo, protocolVersion } = connected.client;
-  const latencyMs = Math.round(connected.latencyMs);
-  return { ...json, state: "connected", latencyMs, serverInfo, protocolVersion };
+  if (client === undefined) return { ...json, state: "declined" };
+  if (error !== undefined) return { ...json, state: "failed" };
+  const { serverInfo, protocolVersion } = client;
+  return { ...json, state: "connected", latencyMs: Math.round(latencyMs), serverInfo, protocolVersion };
 }

@@ -13,13 +13,19 @@ import type { ServerSelection } from "./select-servers.js";
 import { toFailureFinding } from "../report/failure-finding.js";
 import type { Finding } from "../report/finding.js";
 
-/** The result of connecting to a server: its tools, or the error. */
-export interface ConnectedServer {
+/** A selected server, and the result of connecting to it: its tools, or the error. */
+export interface ServerResult {
   readonly server: SelectedServer;
-  readonly client: McpClient;
-  readonly tools: readonly McpToolInfo[] | undefined;
-  readonly error: McpRuntimeError | undefined;
+  /** Undefined if consent was declined. */
+  readonly client?: McpClient;
+  readonly tools?: readonly McpToolInfo[] | undefined;
+  readonly error?: McpRuntimeError | undefined;
   /** Time to connect and list the tools, or to fail. */
+  readonly latencyMs?: number;
+}
+
+export interface ConnectedServer extends ServerResult {
+  readonly client: McpClient;
   readonly latencyMs: number;
   /** Warnings of the client. */
   readonly warnings: readonly McpClientEvents["warning"][];
@@ -27,13 +33,6 @@ export interface ConnectedServer {
 
 const MAX_CONCURRENT = 16;
 const MAX_CLOSE_MS = 10_000;
-
-/** A selected server, and its connection. */
-export interface ServerResult {
-  readonly server: SelectedServer;
-  /** Undefined if consent was declined. */
-  readonly connected: ConnectedServer | undefined;
-}
 
 /** The servers of a selection, and all findings so far. */
 export interface ConnectedSelection {
@@ -62,10 +61,7 @@ export async function withConnectedServers(
       error === undefined ? [] : [toFailureFinding(error, server, { hasSession: client.state === "ready" })],
     );
     return await work({
-      results: servers.map((server) => ({
-        server,
-        connected: connected.find((candidate) => candidate.server === server),
-      })),
+      results: servers.map((server) => connected.find((result) => result.server === server) ?? { server }),
       connected,
       findings: [...findings, ...declined.map(toConsentFinding), ...failures],
     });
