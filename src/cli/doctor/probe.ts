@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { McpClient } from "../../client/mcp-client.js";
 import { getAddressOrigin, withAddressOrigin } from "../../config/address-policy.js";
-import type { HttpServerDefinition, ServerDefinition, SessionStore } from "../../config/server-definition.js";
+import type { HttpServerDefinition, ServerDefinition } from "../../config/server-definition.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject } from "../../json/json.js";
+import { toObject } from "../../json/json.js";
+import { memoryStore } from "../../stores/drivers/memory-store.js";
 import { createFinding, type Finding, type FindingCode, NO_ACTION } from "../report/finding.js";
 import { settle } from "../servers/connect-servers.js";
 import type { SelectedServer } from "../servers/selected-server.js";
@@ -76,12 +77,12 @@ export async function checkRecovery(
     createFinding(code, { server: name, text: redactor.redact(text), hint });
   const toFailure = (summary: string, { message }: McpRuntimeError): Finding =>
     toResult("session-not-recovered", `${summary}: ${message}`, RECOVERY_HINT);
-  const entries = new Map<string, unknown>();
+  await using store = memoryStore();
   const probeDefinition = {
     ...definition,
     // A session store requires an identity; this store is used only here.
     identity: () => "doctor",
-    session: { store: toSessionStore(entries), terminateOnClose: true },
+    session: { store, terminateOnClose: true },
   } as ServerDefinition;
   const [first, second] = [createProbe(name, probeDefinition), createProbe(name, probeDefinition)];
   try {
@@ -90,8 +91,8 @@ export async function checkRecovery(
     if (first.sessions().every(({ id }) => id === undefined))
       return toResult("session-none", "The server has no sessions, so none can be lost.");
     // The second client resumes a session that the server never issued.
-    for (const [key, entry] of entries)
-      if (isPlainObject(entry)) entries.set(key, { ...entry, id: randomUUID() });
+    for (const key of await store.list(""))
+      await store.set(key, { ...toObject(await store.get(key)), id: randomUUID() });
     let losses = 0;
     second.on("sessionLost", () => (losses += 1));
     const { error } = await settle(second.listTools({ signal }), signal);
@@ -103,12 +104,4 @@ export async function checkRecovery(
   } finally {
     await Promise.allSettled([first.close(), second.close()]);
   }
-}
-
-function toSessionStore(entries: Map<string, unknown>): SessionStore {
-  return {
-    get: async (key) => entries.get(key),
-    set: async (key, value) => void entries.set(key, value),
-    delete: async (key) => void entries.delete(key),
-  };
 }
