@@ -145,7 +145,6 @@ class CallCounter {
   }
 
   snapshot(): CallMetrics {
-    const latency = this.#latency;
     const successes = this.#calls - this.#failed;
     return Object.freeze({
       calls: this.#calls,
@@ -153,17 +152,7 @@ class CallCounter {
       successRate: this.#calls === 0 ? undefined : successes / this.#calls,
       failures: Object.freeze(Object.fromEntries(this.#failures)),
       retries: this.retries,
-      latencyMs:
-        latency.count === 0
-          ? undefined
-          : Object.freeze({
-              p50: latency.quantileMs(0.5),
-              p95: latency.quantileMs(0.95),
-              p99: latency.quantileMs(0.99),
-              max: latency.maxMs,
-              mean: latency.totalMs / latency.count,
-              total: latency.totalMs,
-            }),
+      latencyMs: this.#latency.snapshot(),
     });
   }
 }
@@ -201,15 +190,6 @@ export class LatencyHistogram {
   #min = MAX_MICROS;
   #max = 0;
 
-  get count(): number {
-    return this.#count;
-  }
-
-  /** The sum of all values. */
-  get totalMs(): number {
-    return this.#total / 1_000;
-  }
-
   get maxMs(): number {
     return this.#max / 1_000;
   }
@@ -232,6 +212,20 @@ export class LatencyHistogram {
     this.#total += other.#total;
     this.#min = Math.min(this.#min, other.#min);
     this.#max = Math.max(this.#max, other.#max);
+  }
+
+  /** Returns `undefined` if nothing was recorded. */
+  snapshot(): LatencyMetrics | undefined {
+    if (this.#count === 0) return undefined;
+    const total = this.#total / 1_000;
+    return Object.freeze({
+      p50: this.quantileMs(0.5),
+      p95: this.quantileMs(0.95),
+      p99: this.quantileMs(0.99),
+      max: this.maxMs,
+      mean: total / this.#count,
+      total,
+    });
   }
 
   /** Returns a quantile in milliseconds, such as 0.95 for p95; 0 if nothing was recorded. */
