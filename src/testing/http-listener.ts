@@ -5,7 +5,9 @@ import {
   type ServerResponse,
   type IncomingHttpHeaders,
 } from "node:http";
+import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
+import { text as readText } from "node:stream/consumers";
 import { toObject, tryParseJson } from "../json/json.js";
 
 const CLOSE_GRACE_MS = 20;
@@ -42,10 +44,8 @@ export class HttpListener {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen({ port: this.#port, host: "127.0.0.1" }, resolve);
-    });
+    server.listen({ port: this.#port, host: "127.0.0.1" });
+    await once(server, "listening");
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
   }
@@ -62,12 +62,6 @@ export class HttpListener {
     await new Promise((resolve) => server.close(resolve));
     await new Promise((resolve) => setTimeout(resolve, CLOSE_GRACE_MS));
   }
-}
-
-export async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** An HTTP request as the test server received it. */
@@ -92,7 +86,7 @@ export function hasMethod(request: ReceivedRequest, method: string): boolean {
 }
 
 export async function parseReceived(request: IncomingMessage): Promise<ReceivedRequest> {
-  const text = await readBody(request);
+  const text = await readText(request);
   const parsed = tryParseJson(text);
   const body = parsed === undefined && text !== "" ? text : parsed;
   const message = toObject(body);

@@ -1,7 +1,8 @@
+import { text as readBody } from "node:stream/consumers";
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, McpClient } from "../../../src/index.js";
-import { HttpListener, readBody } from "../../../src/testing/http-listener.js";
+import { HttpListener } from "../../../src/testing/http-listener.js";
 import {
   agentIntegrations,
   createScriptedModel,
