@@ -257,21 +257,14 @@ function findSiblings(
 ): ToolSearchResult["siblings"] {
   const shown = new Set(ranked.slice(0, limit).map(({ tool }) => tool));
   const position = new Map(ranked.map(({ tool }, index) => [tool, index]));
-  const byServer = new Map<string, McpTool[]>();
-  for (const tool of allTools) {
-    const others = byServer.get(tool.mcp.server);
-    if (others === undefined) byServer.set(tool.mcp.server, [tool]);
-    else others.push(tool);
-  }
+  const positionOf = (tool: McpTool) => position.get(tool) ?? ranked.length;
   return rankServers(ranked)
     .slice(0, siblings)
     .map((server) => ({
       server,
-      tools: (byServer.get(server) ?? [])
-        .filter((tool) => !shown.has(tool))
-        .toSorted(
-          (left, right) => (position.get(left) ?? ranked.length) - (position.get(right) ?? ranked.length),
-        ),
+      tools: allTools
+        .filter((tool) => tool.listed.server === server && !shown.has(tool))
+        .toSorted((left, right) => positionOf(left) - positionOf(right)),
     }))
     .filter((sibling) => sibling.tools.length > 0);
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { printValue } from "../errors/sanitize-text.js";
 import { systemClock } from "../async/clock.js";
+import { mapConcurrent } from "../async/semaphore.js";
 import { limitStore, type LimitedStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 
@@ -73,15 +74,12 @@ export class VectorCache {
     if (store === undefined) return;
     const missing = keys.filter((key) => !this.#vectors.has(key));
     try {
-      for (let start = 0; start < missing.length; start += STORE_READS)
-        await Promise.all(
-          missing.slice(start, start + STORE_READS).map(async (key) => {
-            const stored = await store.get(`${STORE_PREFIX}${key}`);
-            if (isVector(stored)) this.#vectors.set(key, stored);
-          }),
-        );
+      await mapConcurrent(missing, STORE_READS, async (key) => {
+        const stored = await store.get(`${STORE_PREFIX}${key}`);
+        if (isVector(stored)) this.#vectors.set(key, stored);
+      });
     } catch {
-      // A store that hangs would delay each batch: the vectors that are missing are made instead.
+      // A store that hangs would delay each read: the vectors that are missing are made instead.
     }
   }
 

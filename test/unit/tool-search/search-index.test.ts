@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SearchIndex } from "../../../src/tool-search/search-index.js";
-import { tokenize } from "../../../src/tool-search/tokenize.js";
+import { SearchIndex, tokenize } from "../../../src/tool-search/search-index.js";
 
 describe("tokenize", () => {
   it.each([
