@@ -16,9 +16,7 @@ import {
 } from "./toolset-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "../manager/mcp-events.js";
 import { attachReader, createReadResultTool } from "./read-result-tool.js";
-import { withAddedTools } from "./added-tools.js";
-import { createResourceTools } from "./resource-tools.js";
-import { createSkillTools } from "./skill-tools.js";
+import { createAddedTools, withAddedTools } from "./added-tools.js";
 import { createIdentify, withServerRules } from "./tool-list.js";
 
 /**
@@ -67,10 +65,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   const identify = createIdentify((name) => (name === client.name ? client : undefined));
   const inputs = [
     ...(resultStore === undefined ? [] : [createReadResultTool(resultStore, { identify })]),
-    withAddedTools(serverTools, [
-      ...(addedTools.resources ? createResourceTools(client) : []),
-      ...(addedTools.skills ? createSkillTools(new SkillCatalog(client)) : []),
-    ]),
+    withAddedTools(serverTools, createAddedTools(addedTools, client, new SkillCatalog(client))),
   ];
   const created = createTools(inputs, {
     ...create,
