@@ -74,51 +74,35 @@ export const EMPTY_ARTIFACT: ToolArtifact = {
   content: [],
 };
 
-interface FailureText {
-  /** What happened, for a model to read. */
-  readonly summary: string;
-  /** What the model can do next. */
-  readonly hint: string;
-}
-
 const TRY_OTHERWISE = "Try another way, or tell the user.";
 const TRY_LATER = "Try again later, or continue without it and say so.";
 const NOT_AGAIN = "Do not call it again unless you are asked to.";
 const REPORT_TO_USER = "Calling it again will not help. Tell the user.";
 
-/** Kinds that are always thrown have no entry: no model reads them. Only the cancellation of a task is not thrown. */
-const FAILURE_TEXTS: Partial<Record<FailureKind, FailureText>> = {
-  "session-lost": {
-    summary: "The server keeps losing the session. The tool was not run.",
-    hint: TRY_LATER,
-  },
-  "not-sent": { summary: "The server cannot be reached. The tool was not run.", hint: TRY_LATER },
-  "connection-lost": { summary: "The connection was lost before the response arrived.", hint: TRY_LATER },
-  timeout: { summary: "The tool did not respond in time.", hint: TRY_LATER },
-  "rate-limited": {
-    summary: "The server rejected the call: too many requests. The tool was not run.",
-    hint: TRY_LATER,
-  },
-  unavailable: { summary: "The server is not available.", hint: TRY_LATER },
-  "server-error": { summary: "The server failed.", hint: TRY_OTHERWISE },
-  unauthorized: {
-    summary: "The credentials for this call are missing, or the server rejected them.",
-    hint: REPORT_TO_USER,
-  },
-  "not-found": { summary: "The server does not have this tool.", hint: REPORT_TO_USER },
-  "invalid-request": { summary: "The server rejected the request.", hint: REPORT_TO_USER },
-  "invalid-response": { summary: "The response cannot be used.", hint: TRY_OTHERWISE },
-  "too-large": { summary: "The response is too large.", hint: "Ask for less." },
-  "unsupported-protocol": {
-    summary: "The server uses an unsupported protocol version.",
-    hint: REPORT_TO_USER,
-  },
-  "circuit-open": {
-    summary: "The server failed repeatedly and is not called for a while. The tool was not run.",
-    hint: TRY_LATER,
-  },
-  denied: { summary: "The call was denied.", hint: NOT_AGAIN },
-  cancelled: { summary: "Its task was cancelled.", hint: NOT_AGAIN },
+/**
+ * What happened, for a model to read, and what it can do next. Kinds that are always thrown have no entry: no model reads
+ * them. Only the cancellation of a task is not thrown.
+ */
+const FAILURE_TEXTS: Partial<Record<FailureKind, readonly [summary: string, hint: string]>> = {
+  "session-lost": ["The server keeps losing the session. The tool was not run.", TRY_LATER],
+  "not-sent": ["The server cannot be reached. The tool was not run.", TRY_LATER],
+  "connection-lost": ["The connection was lost before the response arrived.", TRY_LATER],
+  timeout: ["The tool did not respond in time.", TRY_LATER],
+  "rate-limited": ["The server rejected the call: too many requests. The tool was not run.", TRY_LATER],
+  unavailable: ["The server is not available.", TRY_LATER],
+  "server-error": ["The server failed.", TRY_OTHERWISE],
+  unauthorized: ["The credentials for this call are missing, or the server rejected them.", REPORT_TO_USER],
+  "not-found": ["The server does not have this tool.", REPORT_TO_USER],
+  "invalid-request": ["The server rejected the request.", REPORT_TO_USER],
+  "invalid-response": ["The response cannot be used.", TRY_OTHERWISE],
+  "too-large": ["The response is too large.", "Ask for less."],
+  "unsupported-protocol": ["The server uses an unsupported protocol version.", REPORT_TO_USER],
+  "circuit-open": [
+    "The server failed repeatedly and is not called for a while. The tool was not run.",
+    TRY_LATER,
+  ],
+  denied: ["The call was denied.", NOT_AGAIN],
+  cancelled: ["Its task was cancelled.", NOT_AGAIN],
 };
 
 const INVALID_PARAMS = -32_602;
@@ -130,12 +114,11 @@ const MAY_HAVE_RUN = "The tool may have run: check before you call it again.";
  * JSON-RPC error. Other messages may contain hosts and paths.
  */
 export function toFailureMessage(error: McpRuntimeError, toolName: string): string {
-  const { summary, hint } = FAILURE_TEXTS[error.kind] ?? {
-    summary: "It failed.",
-    hint: TRY_OTHERWISE,
-  };
+  const [summary, hint] = FAILURE_TEXTS[error.kind] ?? ["It failed.", TRY_OTHERWISE];
+  // The tool ran, but its result cannot be used: the message was written by this package.
+  const isOwnMessage = error.kind === "invalid-response" && !error.outcomeUnknown;
   const isSafe =
-    error.issues.length > 0 || error.code !== undefined || error.kind === "denied" || toolRan(error);
+    error.issues.length > 0 || error.code !== undefined || error.kind === "denied" || isOwnMessage;
   const isCorrectable =
     error.kind === "invalid-request" && (error.issues.length > 0 || error.code === INVALID_PARAMS);
   const next = isCorrectable ? "Correct the arguments and call the tool again." : hint;
@@ -152,9 +135,4 @@ function describeRetryAt({ kind, retryAt }: McpRuntimeError): string[] {
   if (retryAt === undefined) return [];
   const subject = kind === "rate-limited" ? "The server asks to wait" : "No call is sent to the server";
   return [`${subject} until ${retryAt.toISOString()}.`];
-}
-
-/** The tool ran, but its result cannot be used: the message was written by this package. */
-function toolRan({ kind, outcomeUnknown }: McpRuntimeError): boolean {
-  return kind === "invalid-response" && !outcomeUnknown;
 }
