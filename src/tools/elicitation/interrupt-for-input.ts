@@ -100,7 +100,22 @@ export function openInput({ runtime, context }: ToolRun): InputSource | undefine
   if (toolCallId === undefined) return undefined;
   const task = new GraphTask(context.runConfig);
   if (task.interrupt === undefined || !isOnlyCallOfTask(task, toolCallId)) return undefined;
-  return new GraphInput(task, { server: runtime.server, tool: runtime.name, toolCallId });
+  const source = { server: runtime.server, tool: runtime.name, toolCallId };
+  let resumed = NOT_RESUMED;
+  return {
+    async first() {
+      resumed = await resumeTask(task, (question) =>
+        isInterruptedCall(question) && question.toolCallId === toolCallId ? [question] : undefined,
+      );
+      return resumed.inputs.get(toolCallId) ?? {};
+    },
+    async next(required) {
+      const { round, lastQuestion } = resumed;
+      const question = toInterrupt(required, { ...source, round: round + 1 }, lastQuestion);
+      resumed = { lastQuestion, ...(await requestInputs(task, question, [question])) };
+      return resumed.inputs.get(toolCallId) ?? {};
+    },
+  };
 }
 
 /** An interrupt is safe only if the task makes no other call: a resumed task repeats all of its calls. */
@@ -111,52 +126,46 @@ function isOnlyCallOfTask(task: GraphTask, toolCallId: string): boolean {
 
 type CallSource = Pick<InterruptedCall, "server" | "tool" | "toolCallId">;
 
-class GraphInput implements InputSource {
-  readonly #task: GraphTask;
-  readonly #source: CallSource;
-  #lastQuestion: unknown;
-  #round = 0;
-
-  constructor(task: GraphTask, source: CallSource) {
-    this.#task = task;
-    this.#source = source;
-  }
-
-  async first(): Promise<CallInput> {
-    const question = this.#task.isResumed ? await this.#task.lastQuestion() : undefined;
-    this.#lastQuestion = question;
-    if (!isInterruptedCall(question) || question.toolCallId !== this.#source.toolCallId) return {};
-    repeatInterrupts(this.#task, question);
-    return this.#request(question);
-  }
-
-  next(required: InputRequired): Promise<CallInput> {
-    const round = this.#round + 1;
-    return this.#request(toInterrupt(required, { ...this.#source, round }, this.#lastQuestion));
-  }
-
-  async #request(question: InterruptedCall): Promise<CallInput> {
-    const { inputs, round } = await requestInputs(this.#task, question, [question]);
-    this.#round = round;
-    return inputs.get(question.toolCallId) ?? {};
-  }
-}
-
 function isInterruptedCall(question: unknown): question is InterruptedCall {
   return isPlainObject(question) && (question["type"] === "mcp_input" || question["type"] === "mcp_task");
 }
 
-/** LangGraph matches answers to interrupts by their order, so a resumed task repeats its earlier interrupts. */
-function repeatInterrupts(task: GraphTask, question: { readonly round: number }): void {
-  for (let round = 1; round < question.round; round += 1) task.interrupt?.(question);
+/** The input of each call, by its id, and the last round of interrupts. */
+interface RequestedInputs {
+  readonly inputs: ReadonlyMap<string, CallInput>;
+  readonly round: number;
 }
 
-/** Interrupts until a valid answer is received. Returns the input of each call, by its id, and the last round. */
+interface ResumedTask extends RequestedInputs {
+  /** The value of the task's last interrupt. */
+  readonly lastQuestion: unknown;
+}
+
+const NOT_RESUMED: ResumedTask = { lastQuestion: undefined, inputs: new Map(), round: 0 };
+
+/**
+ * Returns the answers to the last interrupt of a resumed task. `toCalls` returns the calls that it was about, or `undefined`
+ * for a question of something else.
+ */
+async function resumeTask(
+  task: GraphTask,
+  toCalls: (question: unknown) => readonly InterruptedCall[] | undefined,
+): Promise<ResumedTask> {
+  const lastQuestion = task.isResumed ? await task.lastQuestion() : undefined;
+  const calls = toCalls(lastQuestion);
+  if (calls === undefined) return { ...NOT_RESUMED, lastQuestion };
+  const interrupted = lastQuestion as InterruptedCall | InterruptedMessage;
+  // LangGraph matches answers to interrupts by their order, so a resumed task repeats its earlier interrupts.
+  for (let round = 1; round < interrupted.round; round += 1) task.interrupt?.(interrupted);
+  return { lastQuestion, ...(await requestInputs(task, interrupted, calls)) };
+}
+
+/** Interrupts until a valid answer is received. */
 async function requestInputs(
   task: GraphTask,
   interrupted: { readonly round: number; readonly server?: string },
   calls: readonly InterruptedCall[],
-): Promise<{ readonly inputs: ReadonlyMap<string, CallInput>; readonly round: number }> {
+): Promise<RequestedInputs> {
   let question: object = interrupted;
   const { round: firstRound } = interrupted;
   for (let round = firstRound; round < firstRound + MAX_INTERRUPTS; round += 1) {
@@ -297,15 +306,14 @@ interface TrackedCall {
  */
 export class MessageInputs {
   readonly #task: GraphTask;
-  readonly #lastQuestion: unknown;
+  readonly #resumed: ResumedTask;
   readonly #calls = new Map<string, TrackedCall>();
   readonly #results: Map<string, unknown>;
-  #answers: ReadonlyMap<string, CallInput> = new Map();
-  #round = 0;
 
-  private constructor(task: GraphTask, lastQuestion: unknown) {
+  private constructor(task: GraphTask, resumed: ResumedTask) {
+    const { lastQuestion } = resumed;
     this.#task = task;
-    this.#lastQuestion = lastQuestion;
+    this.#resumed = resumed;
     this.#results = new Map(isInterruptedMessage(lastQuestion) ? Object.entries(lastQuestion.results) : []);
   }
 
@@ -313,14 +321,10 @@ export class MessageInputs {
   static async open(config: RunnableConfig): Promise<MessageInputs | undefined> {
     const task = new GraphTask(config);
     if (task.interrupt === undefined) return undefined;
-    const lastQuestion = task.isResumed ? await task.lastQuestion() : undefined;
-    const messageInputs = new MessageInputs(task, lastQuestion);
-    if (!isInterruptedMessage(lastQuestion)) return messageInputs;
-    repeatInterrupts(task, lastQuestion);
-    const { inputs, round } = await requestInputs(task, lastQuestion, lastQuestion.questions);
-    messageInputs.#answers = inputs;
-    messageInputs.#round = round;
-    return messageInputs;
+    const resumed = await resumeTask(task, (question) =>
+      isInterruptedMessage(question) ? question.questions : undefined,
+    );
+    return new MessageInputs(task, resumed);
   }
 
   /** Returns the result of a call that finished before the interrupt. */
@@ -333,7 +337,7 @@ export class MessageInputs {
     const call: TrackedCall = { tool, required: undefined };
     this.#calls.set(id, call);
     const source: InputSource = {
-      first: () => this.#answers.get(id) ?? {},
+      first: () => this.#resumed.inputs.get(id) ?? {},
       next: async (required) => {
         call.required = required;
         return undefined;
@@ -358,8 +362,8 @@ export class MessageInputs {
       type: "mcp_inputs",
       questions,
       results: Object.fromEntries(this.#results),
-      round: this.#round + 1,
-      approval: toApprovalRequest(this.#lastQuestion),
+      round: this.#resumed.round + 1,
+      approval: toApprovalRequest(this.#resumed.lastQuestion),
     };
     this.#task.interrupt?.(question);
     throw new McpRuntimeError("denied", "The graph was not interrupted for an input request.");
