@@ -185,15 +185,14 @@ export class RuleSet {
     const unmatched: Entry[] = [];
     for (const entry of this.#entries) {
       const [key, rule] = entry;
-      const scope = new KeyScope(key, tools, namePrefixes);
-      for (const tool of scope.tools) {
+      const matches = findMatches(key, tools, namePrefixes);
+      for (const { tool, isAbout: isAboutTool } of matches) {
         const list = found.get(tool) ?? [];
-        const isAboutTool = scope.isAbout(tool);
         const applied = isAboutTool ? rule : toGuard(rule);
         if (applied !== undefined) list.push({ rule: applied, isAboutTool });
         found.set(tool, list);
       }
-      if (scope.tools.length === 0 && key !== "*") unmatched.push(entry);
+      if (matches.length === 0 && key !== "*") unmatched.push(entry);
     }
     return { rules: new Map([...found].map(([tool, list]) => [tool, resolveMatches(list)])), unmatched };
   }
@@ -214,42 +213,31 @@ function resolveMatches(found: readonly Match[]): LevelRule {
 }
 
 /**
- * The tools that a key matches, by their names on the server or by the names that models see. Any server can list a
- * tool under a name that models see for the tool of another: such a tool is matched, but not what the key is about.
+ * Returns the tools that a key matches, by their names on the server or by the names that models see. Any server can list
+ * a tool under a name that models see for the tool of another: such a tool is matched, but not what the key is about.
  */
-class KeyScope {
-  readonly #isPattern: boolean;
-  readonly #byOwnName: ReadonlySet<RuleTarget>;
-  readonly #byShownName: ReadonlySet<RuleTarget>;
-  /** The servers whose prefix the key starts with, also if they have not listed their tools yet; usually one. */
-  readonly #owners: readonly string[];
-
-  constructor(key: string, tools: readonly RuleTarget[], namePrefixes: ResolveOptions["namePrefixes"]) {
-    this.#isPattern = key.includes("*");
-    this.#byOwnName = new Set(tools.filter(({ info }) => matchesName(key, info.name)));
-    this.#byShownName = new Set(tools.filter(({ names }) => names.some((name) => matchesName(key, name))));
-    const prefixes = [...namePrefixes].filter(([, prefix]) => key.startsWith(prefix));
-    const longest = Math.max(...prefixes.map(([, prefix]) => prefix.length));
-    this.#owners = prefixes.flatMap(([server, prefix]) => (prefix.length === longest ? server : []));
-  }
-
-  get tools(): readonly RuleTarget[] {
-    return [...new Set([...this.#byOwnName, ...this.#byShownName])];
-  }
-
-  isAbout(tool: RuleTarget): boolean {
-    if (this.#owners.length > 0 && !this.#owners.includes(tool.server)) return false;
-    const [isOwn, isShown] = [this.#byOwnName.has(tool), this.#byShownName.has(tool)];
+function findMatches(
+  key: string,
+  tools: readonly RuleTarget[],
+  namePrefixes: ResolveOptions["namePrefixes"],
+): readonly { readonly tool: RuleTarget; readonly isAbout: boolean }[] {
+  const isPattern = key.includes("*");
+  const byOwnName = new Set(tools.filter(({ info }) => matchesName(key, info.name)));
+  const byShownName = new Set(tools.filter(({ names }) => names.some((name) => matchesName(key, name))));
+  // The servers whose prefix the key starts with, also if they have not listed their tools yet; usually one.
+  const prefixes = [...namePrefixes].filter(([, prefix]) => key.startsWith(prefix));
+  const longest = Math.max(...prefixes.map(([, prefix]) => prefix.length));
+  const owners = prefixes.flatMap(([server, prefix]) => (prefix.length === longest ? server : []));
+  const isAbout = (tool: RuleTarget) => {
+    if (owners.length > 0 && !owners.includes(tool.server)) return false;
+    const [isOwn, isShown] = [byOwnName.has(tool), byShownName.has(tool)];
     if (isOwn && isShown) return true;
-    if (isShown)
-      return !this.#isPattern || ![...this.#byOwnName].some(({ server }) => server === tool.server);
-    return ![...this.#byShownName].some((other) => this.#hasPrecedence(other, tool));
-  }
-
-  /** Whether the key is about `other`, which it matches by the shown name, rather than about `tool`. */
-  #hasPrecedence(other: RuleTarget, tool: RuleTarget): boolean {
-    return !this.#isPattern || (other.server !== tool.server && !this.#byOwnName.has(other));
-  }
+    if (isShown) return !isPattern || ![...byOwnName].some(({ server }) => server === tool.server);
+    // Whether the key is about another tool, which it matches by the shown name, rather than about this one.
+    const isOther = (other: RuleTarget) => other.server !== tool.server && !byOwnName.has(other);
+    return ![...byShownName].some((other) => !isPattern || isOther(other));
+  };
+  return [...new Set([...byOwnName, ...byShownName])].map((tool) => ({ tool, isAbout: isAbout(tool) }));
 }
 
 /** Reduces a rule to what it denies; `undefined` if it denies nothing. */
