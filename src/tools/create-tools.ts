@@ -88,7 +88,7 @@ export function createTools(
     const warn = (message: string) => source.warnings.warn(`Server "${source.server}": ${message}`, options);
     return source.tools
       .filter(({ info }) => isOfferedToModels(info))
-      .map((tool) => ({ source, tool, server: source.server, info: tool.info, warn }));
+      .map((input) => ({ ...input, source, server: source.server, warn }));
   });
   const decisions = listed.map(({ source, info, warn }) => [
     source.rules.decide(info, warn),
@@ -96,16 +96,9 @@ export function createTools(
   ]);
   const preview = previewNames(listed, options.naming);
   const finish = (decided: readonly (readonly LevelRule[])[]) => {
-    const tools = listed.map(({ source, tool, server, info }, index) => {
-      const name = preview.names[index];
-      return {
-        source,
-        tool,
-        server,
-        info,
-        decided: decided[index] ?? [],
-        names: name === undefined ? [] : [name],
-      };
+    const tools = listed.map((tool, index) => {
+      const names = [preview.names[index]].filter((name) => name !== undefined);
+      return { ...tool, decided: decided[index] ?? [], names };
     });
     return createKeptTools(tools, servers, { ...options, serverNames, preview });
   };
@@ -114,9 +107,8 @@ export function createTools(
     : finish(decisions as LevelRule[][]);
 }
 
-interface ListedTool extends RuleTarget {
+interface ListedTool extends RuleTarget, Pick<ToolInput, "argumentProperties"> {
   readonly source: ServerTools;
-  readonly tool: ToolInput;
 }
 
 interface SelectOptions extends CreateToolsOptions {
@@ -228,7 +220,7 @@ export function warnUnmatchedRules(
 }
 
 function createTool(
-  { source, tool: { info, argumentProperties = {} } }: ListedTool,
+  { source, info, argumentProperties = {} }: ListedTool,
   name: string,
   resolved: ResolvedRule,
   options: CreateToolsOptions,
@@ -247,23 +239,20 @@ function createTool(
     approval: resolved.approval,
     wholeDescription: description.text,
     createRuntime: (created) =>
-      createRuntime(created, { source, argumentProperties, resolved, description }, options),
+      createRuntime(created, { source, argumentProperties, ...resolved, description }, options),
   });
   // Mistakes in the definition of an agent are reported at once.
   if (Object.keys(argumentProperties).length > 0) warnAboutArguments(tool, source, options);
   return tool;
 }
 
-interface RuntimeInput {
-  readonly source: ServerTools;
-  readonly argumentProperties: Readonly<Record<string, ArgumentProperty>>;
-  readonly resolved: ResolvedRule;
-  readonly description: ToolDescription;
-}
-
-function createRuntime(tool: McpTool, input: RuntimeInput, options: CreateToolsOptions): ToolRuntime {
-  const { source, argumentProperties, description } = input;
-  const { rule, approval } = input.resolved;
+function createRuntime(
+  tool: McpTool,
+  input: Pick<ListedTool, "source" | "argumentProperties"> &
+    ResolvedRule & { readonly description: ToolDescription },
+  options: CreateToolsOptions,
+): ToolRuntime {
+  const { source, argumentProperties = {}, rule, approval, description } = input;
   const { info } = tool.listed;
   const { settings, filter, agentInput, onApprovalDecided } = options;
   const { server, caller, lookup, refreshSchemaBeforeCall, trustAnnotations } = source;

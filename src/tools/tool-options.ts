@@ -214,32 +214,25 @@ export type ToolSettings = Required<
   /** `undefined`: large results are truncated. */
   readonly largeResults: LargeResultStore | undefined;
 } & {
-  readonly [Hook in Hooks]: ToolOptions[Hook] | undefined;
+  readonly [Hook in Hooks]?: ToolOptions[Hook] | undefined;
 } & Pick<ContentOptions, "outputHandling" | "contentChars">;
+
+const OPTION_KEYS = Object.keys(TOOL_OPTION_FIELDS) as (keyof ToolOptions)[];
 
 /** Fills in the defaults of validated options. */
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
   const contentChars = options.limits?.contentChars ?? TOOL_DEFAULTS.limits.contentChars;
   const { largeResults = TOOL_DEFAULTS.largeResults } = options;
   const keepOptions = largeResults === "keep" ? {} : largeResults;
+  const given: ToolOptions = Object.fromEntries(OPTION_KEYS.map((key) => [key, options[key]]));
   return {
-    schema: options.schema ?? TOOL_DEFAULTS.schema,
+    ...TOOL_DEFAULTS,
+    ...omitUndefined(given),
     descriptions: resolveDescriptions(options.descriptions),
-    structuredContent: options.structuredContent ?? TOOL_DEFAULTS.structuredContent,
-    inputValidation: options.inputValidation ?? TOOL_DEFAULTS.inputValidation,
-    coerceArguments: options.coerceArguments ?? TOOL_DEFAULTS.coerceArguments,
-    outputValidation: options.outputValidation ?? TOOL_DEFAULTS.outputValidation,
-    onToolError: options.onToolError ?? TOOL_DEFAULTS.onToolError,
     outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...omitUndefined(options.outputHandling) },
     contentChars,
     largeResults: keepOptions === "truncate" ? undefined : new LargeResultStore(keepOptions, contentChars),
-    beforeToolCall: options.beforeToolCall,
-    afterToolCall: options.afterToolCall,
-    customData: options.customData,
-    meta: options.meta,
-    onApproval: options.onApproval,
     approvalStore: options.approvalStore && limitStore(options.approvalStore, systemClock),
-    onProgress: options.onProgress,
   };
 }
 
