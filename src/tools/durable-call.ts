@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
-import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
+import type { CallInput } from "../client/call-options.js";
 import { mayHaveRun } from "../client/policies/failure-policies.js";
 import { type McpTask, PausedTask } from "../client/tasks/mcp-task.js";
 import { type ToolResult, toToolResult } from "../client/tool-result.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { fullHash } from "../json-schema/schema-hash.js";
+import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
-import { type ApprovalLease, NO_LEASE, takeProcessLease, takeStoreLease } from "./approval/approval-lease.js";
+import type { LimitedStore } from "../stores/driver-store.js";
+import type { StoreLease } from "../stores/key-value-store.js";
 import { findPendingCalls, GraphTask } from "./graph-task.js";
 import { callError, deniedError } from "./tool-failure.js";
-import type { Approval, ToolCaller, ToolRun } from "./tool-run.js";
+import type { Approval, ToolCaller, ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** A step of a durable or an approved call, as it is saved in the checkpoint. */
 interface CallRecord {
@@ -62,38 +64,60 @@ export function notDurableError({ runtime, context }: ToolRun): McpRuntimeError 
 
 /**
  * A call that is sent once for its approval, also if several processes resume the graph, or one of them ends: the call
- * is recorded in the checkpoint and in the `approvalStore` before it is sent.
+ * is recorded in the checkpoint and in the `approvalStore` before it is sent. A call whose task exists goes on with it.
  */
-export class ApprovedCall implements Pick<ToolCaller, "callTool"> {
-  readonly #run: ToolRun;
-  readonly #attempts: CallAttempts;
-
-  constructor(run: ToolRun, approval: Approval) {
-    const { key, argsHash } = approval;
-    const details: CallDetails = { key, callHash: argsHash, identityHash: "" };
-    const needsRecords = run.runtime.settings.approvalStore === undefined;
-    this.#run = run;
-    this.#attempts = new CallAttempts(run, details, { approval, needsRecords });
-  }
-
-  /**
-   * Sends the call, or goes on with its task.
-   * @throws McpRuntimeError if another run has started the call
-   */
-  async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
-    const { caller } = this.#run.runtime;
-    if (options.input?.taskId !== undefined) return caller.callTool(call, options);
-    const records = (await this.#attempts.find()) ?? [];
-    const attempt = mayHaveRunBefore(records) ? undefined : await this.#attempts.start();
-    if (attempt === undefined) throw startedElsewhereError(this.#run);
-    return this.#attempts.send(attempt, () => caller.callTool(call, options));
-  }
+export function createApprovedCaller(run: ToolRun, approval: Approval): Pick<ToolCaller, "callTool"> {
+  const { caller, settings } = run.runtime;
+  const details = { key: approval.key, callHash: approval.argsHash, identityHash: "" };
+  const needsRecords = settings.approvalStore === undefined;
+  const attempts = new CallAttempts(run, details, { approval, needsRecords });
+  return {
+    async callTool(call, options) {
+      if (options.input?.taskId !== undefined) return caller.callTool(call, options);
+      const records = (await attempts.find()) ?? [];
+      const attempt = mayHaveRunBefore(records) ? undefined : await attempts.start();
+      if (attempt === undefined) throw startedElsewhereError(run);
+      return attempts.send(attempt, () => caller.callTool(call, options));
+    },
+  };
 }
 
 /** The model is informed and may request approval again, also where failures are thrown: the graph would be stuck. */
 function startedElsewhereError(run: ToolRun): McpRuntimeError {
   run.isRejected = true;
   return deniedError(run.runtime, STARTED_ELSEWHERE).with({ outcomeUnknown: true });
+}
+
+/** Allows one run to send the call of an approval. Released if the call has not run. */
+type ApprovalLease = Pick<StoreLease, "release">;
+
+const NO_LEASE: ApprovalLease = { release: async () => undefined };
+
+/** A lease is not renewed: it also has to outlive the process that has sent the call. */
+const LEASE_MS = 30 * 86_400_000;
+
+/**
+ * Returns `undefined` if a process that shares the store has the lease.
+ * @throws TypeError if the store returns something that is not a lease
+ */
+async function takeStoreLease(store: LimitedStore, key: string): Promise<ApprovalLease | undefined> {
+  const lease: unknown = await store.lease?.(`approvals/${fullHash(key)}`, { ttlMs: LEASE_MS });
+  if (lease === undefined || lease === null || lease === false) return undefined;
+  if (typeof Reflect.get(Object(lease), "release") === "function") return lease as ApprovalLease;
+  throw new TypeError(`The store returned ${describeValue(lease)} instead of a lease.`);
+}
+
+/** The approvals that were used, by what the checkpointer of this process keeps of their thread. */
+const USED_APPROVALS = new WeakMap<object, Set<string>>();
+
+/** Returns `undefined` if another run of this process has the lease. */
+function takeProcessLease(thread: object, key: string): ApprovalLease | undefined {
+  const used = USED_APPROVALS.get(thread) ?? new Set();
+  USED_APPROVALS.set(thread, used);
+  const hash = fullHash(key);
+  if (used.has(hash)) return undefined;
+  used.add(hash);
+  return { release: async () => void used.delete(hash) };
 }
 
 interface CallAttempt {
@@ -144,14 +168,13 @@ class CallAttempts {
     const lease = await this.#takeLease();
     if (lease === undefined) return undefined;
     const attempt = { id: randomUUID(), lease };
+    let isOnly = false;
     try {
-      if (await this.#isOnlyAttempt(attempt)) return attempt;
-    } catch (error) {
-      await this.#saveOutcome(attempt, { state: "not-run" });
-      throw error;
+      isOnly = await this.#isOnlyAttempt(attempt);
+    } finally {
+      if (!isOnly) await this.#saveOutcome(attempt, { state: "not-run" });
     }
-    await this.#saveOutcome(attempt, { state: "not-run" });
-    return undefined;
+    return isOnly ? attempt : undefined;
   }
 
   /** Sends the call, and saves the task that was created, or that the tool has not run. */
@@ -235,82 +258,72 @@ class CallAttempts {
 }
 
 /**
- * A call that is sent once, whatever happens to the process. What is about to be sent is saved before, and the task that
- * the server has created is saved after: a run that finds only the former does not know whether the tool has run.
+ * Opens a call that is sent once, whatever happens to the process. What is about to be sent is saved before, and the task
+ * that the server has created is saved after: a run that finds only the former does not know whether the tool has run. A
+ * call whose task exists goes on with it.
+ *
+ * @throws McpRuntimeError if the call was sent by another run, and its outcome is not known
  */
-export class DurableCall implements Pick<ToolCaller, "callTool"> {
-  readonly #run: ToolRun;
-  readonly #attempts: CallAttempts;
-  readonly #details: CallDetails;
-  #taskId: string | undefined;
-  /** The task of another user. */
-  #otherUsersTask: PausedTask | undefined;
+export async function openDurableCall(
+  run: ToolRun,
+  approval: Approval | undefined,
+): Promise<Pick<ToolCaller, "callTool">> {
+  const { runtime, context } = run;
+  const { caller } = runtime;
+  const { toolCallId, server, tool } = context;
+  const { messageId } = findPendingCalls(new GraphTask(context.runConfig).input);
+  const identity = caller.identityOf({ context, signal: context.signal, purpose: "call" });
+  const details: CallDetails = {
+    key: JSON.stringify([messageId, toolCallId]),
+    callHash: fullHash({ server, tool, args: run.args }),
+    identityHash: fullHash(identity),
+  };
+  const attempts = new CallAttempts(run, details, { approval, needsRecords: true });
+  const records = await attempts.find();
+  if (records === undefined) throw configProblem(run, NOT_SAVED);
+  const existing = findTask(records, details, runtime);
+  if (existing instanceof PausedTask)
+    return { callTool: async (call) => toToolResult(existing.toResult(), { server, tool: call.name }) };
+  let taskId = existing?.taskId;
+  return {
+    async callTool(call, options) {
+      const input: CallInput = { task: "check", taskId, ...options.input };
+      if (input.taskId !== undefined) return caller.callTool(call, { ...options, input });
+      const attempt = await attempts.start();
+      if (attempt === undefined) throw unknownOutcomeError(runtime);
+      const result = await attempts.send(attempt, () => caller.callTool(call, { ...options, input }));
+      const { inputRequired } = result;
+      if (inputRequired?.task === undefined) return result;
+      ({ taskId } = inputRequired);
+      const hasEnded = inputRequired.task.status !== "working";
+      return hasEnded ? caller.callTool(call, { ...options, input: { task: "check", taskId } }) : result;
+    },
+  };
+}
 
-  private constructor(run: ToolRun, details: CallDetails, approval: Approval | undefined) {
-    this.#run = run;
-    this.#attempts = new CallAttempts(run, details, { approval, needsRecords: true });
-    this.#details = details;
+/** Returns the task that an earlier run has started, if any. That of another user is paused. */
+function findTask(
+  records: readonly CallRecord[],
+  { callHash, identityHash }: CallDetails,
+  runtime: ToolRuntime,
+): McpTask | PausedTask | undefined {
+  if (!mayHaveRunBefore(records)) return undefined;
+  const task = records.find(({ state }) => state === "created")?.task;
+  if (task !== undefined && records.some((record) => record.identityHash !== identityHash))
+    return new PausedTask(task, OTHER_USERS_TASK);
+  if (records.some((record) => record.callHash !== callHash)) {
+    const reason = "it was started as a task with other arguments, and that task may still run.";
+    throw deniedError(runtime, reason).with({ outcomeUnknown: true });
   }
+  if (task === undefined) throw unknownOutcomeError(runtime);
+  return task;
+}
 
-  /** @throws McpRuntimeError if the call was sent by another run, and its outcome is not known */
-  static async open(run: ToolRun, approval: Approval | undefined): Promise<DurableCall> {
-    const { runtime, context } = run;
-    const { messageId } = findPendingCalls(new GraphTask(context.runConfig).input);
-    const identity = runtime.caller.identityOf({ context, signal: context.signal, purpose: "call" });
-    const { toolCallId, server, tool } = context;
-    const details: CallDetails = {
-      key: JSON.stringify([messageId, toolCallId]),
-      callHash: fullHash({ server, tool, args: run.args }),
-      identityHash: fullHash(identity),
-    };
-    const call = new DurableCall(run, details, approval);
-    const records = await call.#attempts.find();
-    if (records === undefined) throw configProblem(run, NOT_SAVED);
-    call.#restore(records);
-    return call;
-  }
-
-  /** Sends the call, or goes on with its task. */
-  async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
-    const { caller, server } = this.#run.runtime;
-    if (this.#otherUsersTask !== undefined)
-      return toToolResult(this.#otherUsersTask.toResult(), { server, tool: call.name });
-    const input: CallInput = { task: "check", taskId: this.#taskId, ...options.input };
-    if (input.taskId !== undefined) return caller.callTool(call, { ...options, input });
-    const attempt = await this.#attempts.start();
-    if (attempt === undefined) throw this.#unknownError();
-    const result = await this.#attempts.send(attempt, () => caller.callTool(call, { ...options, input }));
-    const { task, taskId } = result.inputRequired ?? {};
-    if (task === undefined) return result;
-    this.#taskId = taskId;
-    const hasEnded = task.status !== "working";
-    return hasEnded ? caller.callTool(call, { ...options, input: { task: "check", taskId } }) : result;
-  }
-
-  #restore(records: readonly CallRecord[]): void {
-    const { runtime } = this.#run;
-    const { callHash, identityHash } = this.#details;
-    if (!mayHaveRunBefore(records)) return;
-    const task = records.find(({ state }) => state === "created")?.task;
-    if (task !== undefined && records.some((record) => record.identityHash !== identityHash)) {
-      this.#otherUsersTask = new PausedTask(task, OTHER_USERS_TASK);
-      return;
-    }
-    if (records.some((record) => record.callHash !== callHash)) {
-      const reason = "it was started as a task with other arguments, and that task may still run.";
-      throw deniedError(runtime, reason).with({ outcomeUnknown: true });
-    }
-    if (task === undefined) throw this.#unknownError();
-    this.#taskId = task.taskId;
-  }
-
-  #unknownError(): McpRuntimeError {
-    const { runtime } = this.#run;
-    const text =
-      `The durable call to tool "${runtime.schema.info.name}" was started by another run, ` +
-      "and its task is not known: it is not started again.";
-    return callError(runtime, "connection-lost", text, { outcomeUnknown: true });
-  }
+function unknownOutcomeError(runtime: ToolRuntime): McpRuntimeError {
+  const text =
+    `The durable call to tool "${runtime.schema.info.name}" was started by another run, ` +
+    "and its task is not known: it is not started again.";
+  return callError(runtime, "connection-lost", text, { outcomeUnknown: true });
 }
 
 /** Whether the call may have run: an attempt has created a task, or its response is unknown. */

@@ -6,7 +6,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { collectTexts } from "./argument-injector.js";
-import { ApprovedCall, DurableCall, notDurableError } from "./durable-call.js";
+import { createApprovedCaller, notDurableError, openDurableCall } from "./durable-call.js";
 import {
   parseAfterCallResult,
   requireAny,
@@ -71,26 +71,20 @@ function send(
   durable: ToolRule["durable"] = run.runtime.rule.durable,
 ): Promise<ToolResult> {
   const { context, runtime, interceptor } = run;
-  if (typeof durable === "function") return sendByCondition(run, prepared, meta, durable);
+  if (typeof durable === "function")
+    return requireAny([durable], run, prepared.args).then((isDurable) =>
+      send(run, prepared, meta, isDurable),
+    );
   const call: ToolCall = { name: context.tool, args: prepared.args, id: context.toolCallId };
   const options = toCallOptions(run, prepared, meta);
   const inputs = interceptor.openInput(run);
   const { approval } = prepared;
   if (durable === true) return sendDurably(run, { call, options, approval }, inputs);
   const isRecorded = approval !== undefined && options.idempotent !== true;
-  const caller = isRecorded ? new ApprovedCall(run, approval) : runtime.caller;
+  const caller = isRecorded ? createApprovedCaller(run, approval) : runtime.caller;
   return inputs === undefined
     ? caller.callTool(call, options)
     : sendWithInput(caller, inputs, { call, options });
-}
-
-async function sendByCondition(
-  run: ToolRun,
-  prepared: PreparedCall,
-  meta: JsonObject | undefined,
-  durable: Extract<ToolRule["durable"], (...args: never) => unknown>,
-): Promise<ToolResult> {
-  return send(run, prepared, meta, await requireAny([durable], run, prepared.args));
 }
 
 interface CallToSend {
@@ -104,7 +98,7 @@ async function sendDurably(
   inputs: InputSource | undefined,
 ): Promise<ToolResult> {
   if (inputs === undefined) throw notDurableError(run);
-  const durableCall = await DurableCall.open(run, approval);
+  const durableCall = await openDurableCall(run, approval);
   const { rule, schema } = run.runtime;
   const isOptional = schema.info.execution?.taskSupport === "optional" && rule.task !== false;
   const task = options.task === true || isOptional;
@@ -170,10 +164,8 @@ function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: Appro
     if (sends.get(key) === sent) sends.delete(key);
   };
   sends.set(key, sent);
-  for (const oldestKey of sends.keys()) {
-    if (sends.size <= MAX_APPROVED_SENDS) break;
-    sends.delete(oldestKey);
-  }
+  const [oldestKey = ""] = sends.keys();
+  if (sends.size > MAX_APPROVED_SENDS) sends.delete(oldestKey);
   const onSuccess = ({ inputRequired }: ToolResult) => {
     if (inputRequired === undefined) setTimeout(removeSend, APPROVED_SEND_TTL_MS).unref();
     else removeSend();

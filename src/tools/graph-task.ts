@@ -3,7 +3,7 @@ import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { delay, systemClock } from "../async/clock.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toArray, toObject } from "../json/json.js";
 
 /** The part of LangGraph's checkpointer that is needed: a task's interrupts are pending writes of its checkpoint. */
 interface Checkpointer {
@@ -240,17 +240,13 @@ function parentNamespace(namespace: string): string {
 
 /** Whether the graph was interrupted here with a request to approve this call. */
 function requestsApproval({ pendingWrites = [] }: SavedCheckpoint, callHash: string | undefined): boolean {
+  if (callHash === undefined) return false;
   const interrupts = pendingWrites.flatMap(([, channel, value]) => (channel === INTERRUPT ? value : []));
-  return interrupts.some((interrupt) => {
-    const { actionRequests } = Object(
-      toApprovalRequest(Reflect.get(Object(interrupt), "value")),
-    ) as JsonObject;
-    return (
-      callHash !== undefined &&
-      Array.isArray(actionRequests) &&
-      actionRequests.some((request) => Reflect.get(Object(request), "callHash") === callHash)
-    );
+  const requests = interrupts.flatMap((interrupt) => {
+    const request = toApprovalRequest(Reflect.get(Object(interrupt), "value"));
+    return toArray(toObject(request)["actionRequests"]);
   });
+  return requests.some((request) => toObject(request)["callHash"] === callHash);
 }
 
 function toRecords(saved: SavedCheckpoint | undefined): unknown[] {

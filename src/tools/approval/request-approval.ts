@@ -139,10 +139,8 @@ export class PendingApprovals {
     if (key === undefined) return review;
     this.#pending.set(key, { runtime, review });
     review.catch(() => this.#pending.delete(key));
-    for (const oldestKey of this.#pending.keys()) {
-      if (this.#pending.size <= MAX_PENDING) break;
-      this.#pending.delete(oldestKey);
-    }
+    const [oldestKey = ""] = this.#pending.keys();
+    if (this.#pending.size > MAX_PENDING) this.#pending.delete(oldestKey);
     return review;
   }
 }
