@@ -1,7 +1,7 @@
 import { type JsonObject, toArray } from "../json/json.js";
 import {
+  addEvaluated,
   compileSizeLimit,
-  EvaluatedKeys,
   isAbove,
   isAtLeast,
   isAtMost,
@@ -120,11 +120,11 @@ function compileUnion(
     }
     // All subschemas are evaluated, because their errors or what they have evaluated matters.
     const branches = checks.map((check) => {
-      const branchKeys = evaluated && new EvaluatedKeys();
+      const branchKeys = evaluated && new Set<string | number>();
       const errors = context.collectErrors(check, value, path, branchKeys);
       if (errors.length > 0) return errors;
       matches += 1;
-      if (branchKeys !== undefined) evaluated?.addAll(branchKeys, context.steps);
+      addEvaluated(evaluated, branchKeys, context.steps);
       return errors;
     });
     const isValid = keyword === "anyOf" ? matches > 0 : matches === 1;
@@ -138,9 +138,9 @@ function compileCondition(condition: unknown, schema: JsonObject, compiler: Sche
     compiler.compile(subschema, schema),
   );
   return (value, context, path, evaluated) => {
-    const conditionKeys = evaluated && new EvaluatedKeys();
+    const conditionKeys = evaluated && new Set<string | number>();
     const isMet = context.isValid(check, value, conditionKeys);
-    if (isMet && conditionKeys !== undefined) evaluated?.addAll(conditionKeys, context.steps);
+    if (isMet) addEvaluated(evaluated, conditionKeys, context.steps);
     const branch = isMet ? thenCheck : elseCheck;
     return branch === undefined || branch(value, context, path, evaluated);
   };

@@ -7,112 +7,20 @@ import {
   toArray,
   toObject,
 } from "../json/json.js";
+import {
+  ANNOTATIONS,
+  type Draft,
+  draftOf,
+  DYNAMIC_KEYWORDS,
+  formOf,
+  getInPlaceNodes,
+  isSchema,
+} from "./keywords.js";
 import { type LinearPatterns, toStrictPattern } from "./linear-pattern.js";
 import { resolveRef, toFragment } from "./resolve-ref.js";
-import { JSON_TYPES } from "./schema-type-model.js";
 
-/** The JSON Schema draft. */
-export type Draft = "4" | "7" | "2019-09" | "2020-12";
-
-/** Returns the draft of a document; without `$schema` the newest. */
-export function draftOf(schema: JsonObject): Draft {
-  const { $schema: name } = schema;
-  if (typeof name !== "string") return "2020-12";
-  if (/draft-0?[34]\b/.test(name)) return "4";
-  if (/draft-0?[67]\b/.test(name)) return "7";
-  return name.includes("2019-09") ? "2019-09" : "2020-12";
-}
-
-/** Keywords whose value is a schema, an array of schemas, or a map of schemas by name. */
-export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
-  "additionalItems",
-  "additionalProperties",
-  "contains",
-  "else",
-  "if",
-  "items",
-  "not",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-]);
-export const SCHEMA_ARRAY_KEYWORDS: ReadonlySet<string> = new Set([
-  "allOf",
-  "anyOf",
-  "items",
-  "oneOf",
-  "prefixItems",
-]);
-export const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = new Set([
-  "$defs",
-  "definitions",
-  "dependencies",
-  "dependentSchemas",
-  "patternProperties",
-  "properties",
-]);
-
-/** Texts and examples: validators ignore them, and their values are not schemas. */
-export const ANNOTATIONS: ReadonlySet<string> = new Set([
-  "$anchor",
-  "$comment",
-  "$schema",
-  "$vocabulary",
-  "const",
-  "contentEncoding",
-  "contentMediaType",
-  "default",
-  "deprecated",
-  "description",
-  "example",
-  "examples",
-  "format",
-  "nullable",
-  "readOnly",
-  "title",
-  "writeOnly",
-]);
-
-/** References that depend on the evaluation path, and identifiers that change the base of other references. */
-export const DYNAMIC_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicRef", "$recursiveRef"]);
+/** Identifiers that change the base of references. */
 const IDENTITY_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicAnchor", "$id", "$recursiveAnchor", "id"]);
-
-const TYPES: ReadonlySet<unknown> = new Set([...JSON_TYPES, "integer"]);
-
-/** The keywords that validators evaluate and whose value is not a schema, and whether a value is well-formed. */
-export const ASSERTIONS: Readonly<Record<string, (value: unknown, draft: Draft) => boolean>> = {
-  type: (value) =>
-    TYPES.has(value) || (toArray(value).length > 0 && toArray(value).every((type) => TYPES.has(type))),
-  enum: (value) => toArray(value).length > 0,
-  required: isStringArray,
-  dependentRequired: (value) => isPlainObject(value) && Object.values(value).every(isStringArray),
-  minimum: isNumber,
-  maximum: isNumber,
-  // A boolean modifier of `minimum` in draft 4; read as a number, `true` would be 1.
-  exclusiveMinimum: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
-  exclusiveMaximum: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
-  multipleOf: (value) => isNumber(value) && value > 0,
-  minLength: isCount,
-  maxLength: isCount,
-  minItems: isCount,
-  maxItems: isCount,
-  minProperties: isCount,
-  maxProperties: isCount,
-  minContains: isCount,
-  maxContains: isCount,
-  uniqueItems: (value) => typeof value === "boolean",
-  pattern: (value) => typeof value === "string",
-  $ref: (value) => typeof value === "string",
-};
-
-function isNumber(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value);
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}
 
 /** Deeper than any handwritten schema, and far below the stack limit. */
 const MAX_DEPTH = 200;
@@ -201,23 +109,34 @@ class SchemaSanitizer implements SanitizedSchema {
 
   #copyKeyword(step: Step, keyword: string, value: unknown): void {
     if (this.#ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
-    if (ANNOTATIONS.has(keyword)) setOwnProperty(step.target, keyword, value);
-    else if (DYNAMIC_KEYWORDS.has(keyword)) this.#omit(`the dynamic reference ${keyword}`);
-    else if (Object.hasOwn(ASSERTIONS, keyword)) this.#copyAssertion(step, keyword, value);
-    else this.#copySchemas(step, keyword, value);
+    if (ANNOTATIONS.has(keyword)) return setOwnProperty(step.target, keyword, value);
+    if (DYNAMIC_KEYWORDS.has(keyword)) return this.#omit(`the dynamic reference ${keyword}`);
+    switch (formOf(keyword, value, this.draft)) {
+      case "data":
+        return this.#copyData(step, keyword, value);
+      case "schema":
+        return setOwnProperty(step.target, keyword, this.#copySchema(step, value));
+      case "schemas":
+        return this.#copyArray(step, keyword, value as readonly unknown[]);
+      case "map":
+        return this.#copyMap(step, keyword, value as JsonObject);
+      case "malformed":
+        return this.#omit(`a malformed "${keyword}"`);
+      case "unknown":
+        // A custom keyword is never evaluated, but a reference may point into it.
+        if (isPlainObject(value) && !keyword.startsWith("__"))
+          setOwnProperty(step.target, keyword, this.#copySchema(step, value));
+    }
   }
 
-  #copyAssertion(step: Step, keyword: string, value: unknown): void {
+  #copyData(step: Step, keyword: string, value: unknown): void {
     if (keyword === "dependentRequired" && Object.keys(toObject(value)).length > MAX_SCHEMAS)
       return this.#omit(`more than ${MAX_SCHEMAS} names in "${keyword}"`);
-    if (ASSERTIONS[keyword]?.(value, this.draft) !== true) return this.#omit(`a malformed "${keyword}"`);
-    if (keyword === "pattern") {
-      const problem = this.#patterns.add(value as string);
-      if (problem !== undefined) return this.#omit("the pattern", value as string, `, which ${problem}`);
-      return setOwnProperty(step.target, keyword, toStrictPattern(value as string));
-    }
     if (keyword === "$ref") return this.#copyReference(step, value as string);
-    setOwnProperty(step.target, keyword, value);
+    if (keyword !== "pattern") return setOwnProperty(step.target, keyword, value);
+    const problem = this.#patterns.add(value as string);
+    if (problem !== undefined) return this.#omit("the pattern", value as string, `, which ${problem}`);
+    setOwnProperty(step.target, keyword, toStrictPattern(value as string));
   }
 
   #copyReference({ target: node, inEmbeddedResource }: Step, text: string): void {
@@ -237,32 +156,10 @@ class SchemaSanitizer implements SanitizedSchema {
     }
   }
 
-  #copySchemas(step: Step, keyword: string, value: unknown): void {
-    if (SCHEMA_ARRAY_KEYWORDS.has(keyword) && Array.isArray(value)) {
-      if (value.length === 0 && keyword !== "items" && keyword !== "prefixItems") {
-        return this.#omit(`an empty "${keyword}"`);
-      }
-      return this.#copyArray(step, keyword, value);
-    }
-    if (SCHEMA_MAP_KEYWORDS.has(keyword) && isPlainObject(value)) return this.#copyMap(step, keyword, value);
-    if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) {
-      return setOwnProperty(step.target, keyword, this.#copySchema(step, value));
-    }
-    if (
-      SCHEMA_KEYWORDS.has(keyword) ||
-      SCHEMA_ARRAY_KEYWORDS.has(keyword) ||
-      SCHEMA_MAP_KEYWORDS.has(keyword)
-    ) {
-      return this.#omit(`a malformed "${keyword}"`);
-    }
-    // A custom keyword is never evaluated, but a reference may point into it.
-    if (isPlainObject(value) && !keyword.startsWith("__")) {
-      setOwnProperty(step.target, keyword, this.#copySchema(step, value));
-    }
-  }
-
   /** Schemas beyond the limit would accept everything, so a union with one of them is omitted. */
   #copyArray(step: Step, keyword: string, schemas: readonly unknown[]): void {
+    if (schemas.length === 0 && keyword !== "items" && keyword !== "prefixItems")
+      return this.#omit(`an empty "${keyword}"`);
     const remaining = MAX_SCHEMAS - this.#copies.size;
     const isTooLong = schemas.length > remaining;
     if (isTooLong) this.#omit(TOO_MANY_SCHEMAS);
@@ -349,37 +246,6 @@ function hasDropped(value: unknown): boolean {
   return typeof value === "object" && value !== null && DROPPED in value;
 }
 
-/** Keywords whose subschemas apply to the same value. */
-const IN_PLACE_KEYWORDS: ReadonlySet<string> = new Set([
-  "allOf",
-  "anyOf",
-  "dependencies",
-  "dependentSchemas",
-  "else",
-  "if",
-  "not",
-  "oneOf",
-  "then",
-]);
-
-/** Returns the schemas that apply to the same value as a schema, including the target of its reference. */
-export function getInPlaceNodes(
-  schema: JsonObject,
-  targets: Pick<SanitizedSchema["targets"], "get">,
-): JsonObject[] {
-  const nodes: JsonObject[] = [];
-  for (const keyword of Object.keys(schema)) {
-    if (!IN_PLACE_KEYWORDS.has(keyword)) continue;
-    const value = schema[keyword];
-    const isMap = keyword === "dependencies" || keyword === "dependentSchemas";
-    const subschemas = isMap ? Object.values(toObject(value)) : Array.isArray(value) ? value : [value];
-    for (const subschema of subschemas) if (isPlainObject(subschema)) nodes.push(subschema);
-  }
-  const target = targets.get(schema);
-  if (isPlainObject(target)) nodes.push(target);
-  return nodes;
-}
-
 /**
  * Returns schemas whose references would be followed forever for one value. Searches depth-first without recursion;
  * every schema is visited once.
@@ -425,10 +291,6 @@ export function followTargets(schema: unknown, targets: SanitizedSchema["targets
     current = target;
   }
   return current;
-}
-
-export function isSchema(value: unknown): value is JsonObject | boolean {
-  return typeof value === "boolean" || isPlainObject(value);
 }
 
 function quote(text: string): string {

@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import {
-  EvaluatedKeys,
+  addEvaluated,
   ValidationContext,
   NotJsonError,
   requireAll,
@@ -10,7 +10,8 @@ import {
 } from "./validation-context.js";
 import { KEYWORD_CHECKS } from "./keyword-checks.js";
 import type { LinearPatterns } from "./linear-pattern.js";
-import { ANNOTATIONS, type SanitizedSchema } from "./sanitize-schema.js";
+import { ANNOTATIONS } from "./keywords.js";
+import type { SanitizedSchema } from "./sanitize-schema.js";
 import type { StepBudget } from "./step-budget.js";
 
 const ACCEPT_ALL: Check = () => true;
@@ -103,10 +104,9 @@ export class SchemaEvaluator implements SchemaCompiler {
       context.beginSchema();
       if (!isJson(value)) throw new NotJsonError(`a ${typeof value} is not JSON`);
       checkKeywords ??= this.#compileKeywords(schema);
-      const evaluated = isTracking ? new EvaluatedKeys() : outer;
+      const evaluated = isTracking ? new Set<string | number>() : outer;
       const isValid = checkKeywords(value, context, path, evaluated);
-      if (isTracking && outer !== undefined && evaluated !== undefined)
-        outer.addAll(evaluated, context.steps);
+      if (isTracking) addEvaluated(outer, evaluated, context.steps);
       context.endSchema();
       return isValid;
     };

@@ -164,22 +164,15 @@ export class ValidationContext {
 }
 
 /** The properties or items of one value that schemas have evaluated, for `unevaluatedProperties` and `unevaluatedItems`. */
-export class EvaluatedKeys {
-  readonly keys = new Set<string | number>();
-  /** Whether all properties or items are evaluated. */
-  isComplete = false;
+export type EvaluatedKeys = Set<string | number>;
 
-  add(key: string | number): void {
-    this.keys.add(key);
-  }
-
-  has(key: string | number): boolean {
-    return this.isComplete || this.keys.has(key);
-  }
-
-  addAll(other: EvaluatedKeys, steps: StepBudget): void {
-    this.isComplete ||= other.isComplete;
-    steps.spend(other.keys.size);
-    for (const key of other.keys) this.keys.add(key);
-  }
+/** Adds the keys that a subschema has evaluated, if they matter. */
+export function addEvaluated(
+  keys: EvaluatedKeys | undefined,
+  added: EvaluatedKeys | undefined,
+  steps: StepBudget,
+): void {
+  if (keys === undefined || added === undefined) return;
+  steps.spend(added.size);
+  for (const key of added) keys.add(key);
 }

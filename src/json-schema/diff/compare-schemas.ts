@@ -1,12 +1,12 @@
 import { isDeepEqual, isStringArray, type JsonObject, toArray, toObject } from "../../json/json.js";
 import { isMultipleOf } from "../keyword-checks.js";
+import { keywordType } from "../keywords.js";
 import { isBreaking, limitChanges, type ParameterChange, prefixChanges } from "./parameter-change.js";
 import {
   areDisjoint,
   COMPARED_WITH_OTHERS,
   isInsignificant,
   isReferencedOnly,
-  KEYWORD_TYPES,
   SchemaDocument,
   SchemaEquality,
   TYPE_SCHEMAS,
@@ -144,7 +144,7 @@ class SchemaComparison {
     return Object.keys(schema).every((keyword) => {
       const value = schema[keyword];
       if (value === undefined || isInsignificant(keyword) || COMPARED_WITH_OTHERS.has(keyword)) return true;
-      const type = KEYWORD_TYPES[keyword];
+      const type = keywordType(keyword);
       const isNumeric = type === "number" && types.has("integer");
       if (type !== undefined && !types.has(type) && !isNumeric) return true;
       if (!this.#new.isWellFormed(keyword, value)) return false;

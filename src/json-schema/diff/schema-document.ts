@@ -6,19 +6,16 @@ import {
   toObject,
   walkObjects,
 } from "../../json/json.js";
-import { resolveRef, toFragment } from "../resolve-ref.js";
 import {
   ANNOTATIONS,
-  ASSERTIONS,
   type Draft,
   draftOf,
   DYNAMIC_KEYWORDS,
+  formOf,
   getInPlaceNodes,
   isSchema,
-  SCHEMA_ARRAY_KEYWORDS,
-  SCHEMA_KEYWORDS,
-  SCHEMA_MAP_KEYWORDS,
-} from "../sanitize-schema.js";
+} from "../keywords.js";
+import { resolveRef, toFragment } from "../resolve-ref.js";
 import { toCanonicalJson } from "../schema-hash.js";
 import { countEntries, type StepBudget, countTextSteps } from "../step-budget.js";
 
@@ -100,11 +97,8 @@ export class SchemaDocument {
   }
 
   isWellFormed(keyword: string, value: unknown): boolean {
-    if (Object.hasOwn(ASSERTIONS, keyword)) return ASSERTIONS[keyword]?.(value, this.draft) === true;
-    if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) return true;
-    if (SCHEMA_ARRAY_KEYWORDS.has(keyword) && Array.isArray(value)) return value.length > 0;
-    if (SCHEMA_MAP_KEYWORDS.has(keyword)) return isPlainObject(value);
-    return !SCHEMA_KEYWORDS.has(keyword) && !SCHEMA_ARRAY_KEYWORDS.has(keyword);
+    const form = formOf(keyword, value, this.draft);
+    return form === "schemas" ? toArray(value).length > 0 : form !== "malformed";
   }
 
   /** Returns the conjuncts of schemas that all apply to a value. */
@@ -279,12 +273,13 @@ function hasEmbeddedResources(root: JsonObject): boolean {
   return false;
 }
 
-type ValueKind = "schema" | "map" | "schemas" | "data";
+/** What two values are: a schema, an array or a map of schemas, or anything else. */
+type ComparedKind = "schema" | "container" | "data";
 
 interface ComparedPair {
   readonly before: unknown;
   readonly now: unknown;
-  readonly kind: ValueKind;
+  readonly kind: ComparedKind;
 }
 
 /**
@@ -312,7 +307,7 @@ export class SchemaEquality {
   }
 
   /** @throws StepLimitError */
-  isSame(before: unknown, now: unknown, kind: ValueKind = "schema"): boolean {
+  isSame(before: unknown, now: unknown, kind: ComparedKind = "schema"): boolean {
     const queue: ComparedPair[] = [{ before, now, kind }];
     const visited: [object, object][] = [];
     const seen = new Map<object, Set<object>>();
@@ -355,14 +350,17 @@ export class SchemaEquality {
     if (oldKeys.length !== newKeys.length) return false;
     return oldKeys.every((key) => {
       if (!Object.hasOwn(now, key) || (isSchemaPair && DYNAMIC_KEYWORDS.has(key))) return false;
-      const childKind = isSchemaPair
-        ? getKind(key, Reflect.get(before, key))
-        : kind === "data"
-          ? "data"
-          : "schema";
-      queue.push({ before: Reflect.get(before, key), now: Reflect.get(now, key), kind: childKind });
+      const [child, childNow] = [Reflect.get(before, key), Reflect.get(now, key)];
+      const childKind = isSchemaPair ? this.#kindOf(key, child) : kind === "data" ? "data" : "schema";
+      queue.push({ before: child, now: childNow, kind: childKind });
       return true;
     });
+  }
+
+  #kindOf(keyword: string, value: unknown): ComparedKind {
+    const form = formOf(keyword, value, this.#old.draft);
+    if (form === "schemas" || form === "map") return "container";
+    return form === "schema" ? "schema" : "data";
   }
 
   #addTargets(before: JsonObject, now: JsonObject, queue: ComparedPair[]): boolean {
@@ -385,12 +383,6 @@ interface ObjectPair extends ComparedPair {
 function isObjectPair(pair: ComparedPair): pair is ObjectPair {
   const { before, now } = pair;
   return typeof before === "object" && before !== null && typeof now === "object" && now !== null;
-}
-
-function getKind(keyword: string, value: unknown): ValueKind {
-  if (SCHEMA_MAP_KEYWORDS.has(keyword)) return "map";
-  if (SCHEMA_ARRAY_KEYWORDS.has(keyword) && Array.isArray(value)) return "schemas";
-  return SCHEMA_KEYWORDS.has(keyword) ? "schema" : "data";
 }
 
 type LocatedConjuncts = readonly [document: SchemaDocument, conjuncts: readonly JsonObject[]];
@@ -456,31 +448,3 @@ export const COMPARED_WITH_OTHERS: ReadonlySet<string> = new Set([
   "additionalItems",
   "prefixItems",
 ]);
-
-/** The type of the values that a keyword is about; other keywords are about all. */
-export const KEYWORD_TYPES: Readonly<Record<string, string>> = {
-  minimum: "number",
-  maximum: "number",
-  exclusiveMinimum: "number",
-  exclusiveMaximum: "number",
-  multipleOf: "number",
-  minLength: "string",
-  maxLength: "string",
-  pattern: "string",
-  items: "array",
-  minItems: "array",
-  maxItems: "array",
-  uniqueItems: "array",
-  contains: "array",
-  unevaluatedItems: "array",
-  required: "object",
-  minProperties: "object",
-  maxProperties: "object",
-  propertyNames: "object",
-  patternProperties: "object",
-  additionalProperties: "object",
-  unevaluatedProperties: "object",
-  dependentRequired: "object",
-  dependentSchemas: "object",
-  dependencies: "object",
-};
