@@ -121,10 +121,8 @@ const DESCRIPTIONS: Readonly<Record<string, (schema: JsonObject, value: unknown)
     `needs at least ${printValue(minContains)} items that match the required schema`,
   maxContains: ({ maxContains }) =>
     `may have at most ${printValue(maxContains)} items that match the required schema`,
-  minimum: ({ minimum, exclusiveMinimum }, value) =>
-    describeBound(exclusiveMinimum === true ? "more than" : "at least", minimum, value),
-  maximum: ({ maximum, exclusiveMaximum }, value) =>
-    describeBound(exclusiveMaximum === true ? "less than" : "at most", maximum, value),
+  minimum: ({ minimum }, value) => describeBound("at least", minimum, value),
+  maximum: ({ maximum }, value) => describeBound("at most", maximum, value),
   exclusiveMinimum: ({ exclusiveMinimum }, value) => describeBound("more than", exclusiveMinimum, value),
   exclusiveMaximum: ({ exclusiveMaximum }, value) => describeBound("less than", exclusiveMaximum, value),
   multipleOf: ({ multipleOf }, value) => describeBound("a multiple of", multipleOf, value),

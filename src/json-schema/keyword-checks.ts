@@ -1,7 +1,7 @@
 import { type JsonObject, toArray } from "../json/json.js";
 import {
   addEvaluated,
-  compileSizeLimit,
+  compileLimit,
   isAbove,
   isAtLeast,
   isAtMost,
@@ -9,7 +9,6 @@ import {
   requireAll,
   type Check,
   type CheckCompiler,
-  type Comparison,
   type ValidationContext,
   type SchemaCompiler,
 } from "./validation-context.js";
@@ -32,8 +31,8 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ["oneOf", (subschemas, schema, compiler) => compileUnion("oneOf", subschemas, schema, compiler)],
   ["if", compileCondition],
   ...OBJECT_CHECKS,
-  ["maxItems", compileSizeLimit("maxItems", itemCount, isAtMost)],
-  ["minItems", compileSizeLimit("minItems", itemCount, isAtLeast)],
+  ["maxItems", compileLimit("maxItems", itemCount, isAtMost)],
+  ["minItems", compileLimit("minItems", itemCount, isAtLeast)],
   [
     "prefixItems",
     (tuple, schema, compiler) => evaluateItems({ tuple: compileEach(tuple, schema, compiler) }),
@@ -46,13 +45,13 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
       evaluateItems({ rest: compiler.compile(subschema, schema), isUnevaluatedOnly: true }),
   ],
   ["uniqueItems", compileUniqueItems],
-  ["minimum", compileBound("minimum", "exclusiveMinimum", isAtLeast, isAbove)],
-  ["maximum", compileBound("maximum", "exclusiveMaximum", isAtMost, isBelow)],
-  ["exclusiveMinimum", compileNumberLimit("exclusiveMinimum", isAbove)],
-  ["exclusiveMaximum", compileNumberLimit("exclusiveMaximum", isBelow)],
+  ["minimum", compileLimit("minimum", toNumber, isAtLeast)],
+  ["maximum", compileLimit("maximum", toNumber, isAtMost)],
+  ["exclusiveMinimum", compileLimit("exclusiveMinimum", toNumber, isAbove)],
+  ["exclusiveMaximum", compileLimit("exclusiveMaximum", toNumber, isBelow)],
   ["multipleOf", compileMultipleOf],
-  ["minLength", compileSizeLimit("minLength", characterCount, isAtLeast)],
-  ["maxLength", compileSizeLimit("maxLength", characterCount, isAtMost)],
+  ["minLength", compileLimit("minLength", characterCount, isAtLeast)],
+  ["maxLength", compileLimit("maxLength", characterCount, isAtMost)],
   ["pattern", compilePattern],
 ]);
 
@@ -247,25 +246,8 @@ function compileUniqueItems(isRequired: unknown, schema: JsonObject): Check | un
   };
 }
 
-function compileNumberLimit(keyword: string, isWithin: Comparison): CheckCompiler {
-  return (limit, schema) =>
-    typeof limit === "number"
-      ? (value, context, path) =>
-          typeof value !== "number" || isWithin(value, limit) || context.fail(keyword, schema, value, path)
-      : undefined;
-}
-
-/** In draft 4, `exclusiveMinimum: true` modifies `minimum`. */
-function compileBound(
-  keyword: string,
-  exclusiveKeyword: string,
-  isWithin: Comparison,
-  isWithinExclusive: Comparison,
-): CheckCompiler {
-  return (limit, schema, compiler) => {
-    const isExclusive = compiler.isDraft4 && schema[exclusiveKeyword] === true;
-    return compileNumberLimit(keyword, isExclusive ? isWithinExclusive : isWithin)(limit, schema, compiler);
-  };
+function toNumber(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 function compileMultipleOf(divisor: unknown, schema: JsonObject): Check {

@@ -324,10 +324,10 @@ function readRange({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Jso
 const NOTES_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => string[]>> = {
   string: ({ contentEncoding }) =>
     typeof contentEncoding === "string" ? [`Encoded as ${contentEncoding}.`] : [],
-  number: ({ multipleOf, minimum, maximum, exclusiveMinimum, exclusiveMaximum }) => [
-    ...(typeof multipleOf === "number" ? [`A multiple of ${multipleOf}.`] : []),
-    ...noteExclusive("More than", exclusiveMinimum, minimum),
-    ...noteExclusive("Less than", exclusiveMaximum, maximum),
+  number: ({ multipleOf, exclusiveMinimum, exclusiveMaximum }) => [
+    ...noteNumber("A multiple of", multipleOf),
+    ...noteNumber("More than", exclusiveMinimum),
+    ...noteNumber("Less than", exclusiveMaximum),
   ],
   boolean: () => [],
   object: ({ dependentRequired, dependencies, propertyNames }) => [
@@ -359,10 +359,8 @@ export const NOTE_LABELS = {
   omitted: "Details omitted.",
 } as const;
 
-/** In draft 4, an exclusive bound is a boolean next to the bound. */
-function noteExclusive(text: string, exclusive: unknown, bound: unknown): string[] {
-  const limit = exclusive === true ? bound : exclusive;
-  return typeof limit === "number" ? [`${text} ${limit}.`] : [];
+function noteNumber(label: string, value: unknown): string[] {
+  return typeof value === "number" ? [`${label} ${value}.`] : [];
 }
 
 function acceptsAll(schema: unknown): boolean {

@@ -22,6 +22,11 @@ import { resolveRef, toFragment } from "./resolve-ref.js";
 /** Identifiers that change the base of references. */
 const IDENTITY_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicAnchor", "$id", "$recursiveAnchor", "id"]);
 
+const EXCLUSIVE_BOUNDS: Readonly<Record<string, string>> = {
+  minimum: "exclusiveMinimum",
+  maximum: "exclusiveMaximum",
+};
+
 /** Deeper than any handwritten schema, and far below the stack limit. */
 const MAX_DEPTH = 200;
 const MAX_SCHEMAS = 10_000;
@@ -133,10 +138,17 @@ class SchemaSanitizer implements SanitizedSchema {
     if (keyword === "dependentRequired" && Object.keys(toObject(value)).length > MAX_SCHEMAS)
       return this.#omit(`more than ${MAX_SCHEMAS} names in "${keyword}"`);
     if (keyword === "$ref") return this.#copyReference(step, value as string);
-    if (keyword !== "pattern") return setOwnProperty(step.target, keyword, value);
+    if (keyword !== "pattern") return this.#setValue(step, keyword, value);
     const problem = this.#patterns.add(value as string);
     if (problem !== undefined) return this.#omit("the pattern", value as string, `, which ${problem}`);
     setOwnProperty(step.target, keyword, toStrictPattern(value as string));
+  }
+
+  /** In draft 4, `exclusiveMinimum: true` makes `minimum` what `exclusiveMinimum` is in later drafts. */
+  #setValue({ source, target }: Step, keyword: string, value: unknown): void {
+    const modifier = this.draft === "4" ? EXCLUSIVE_BOUNDS[keyword] : undefined;
+    if (modifier !== undefined && source[modifier] === true) target[modifier] = value;
+    else if (this.draft !== "4" || !keyword.startsWith("exclusive")) target[keyword] = value;
   }
 
   #copyReference({ target: node, inEmbeddedResource }: Step, text: string): void {

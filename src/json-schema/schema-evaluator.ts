@@ -24,7 +24,6 @@ const CHECK_ORDER: ReadonlyMap<string, number> = new Map(
  * so that no schema and no value can block the process.
  */
 export class SchemaEvaluator implements SchemaCompiler {
-  readonly isDraft4: boolean;
   readonly #sanitized: SanitizedSchema;
   readonly #patterns: LinearPatterns;
   readonly #ignoresSiblings: boolean;
@@ -32,7 +31,6 @@ export class SchemaEvaluator implements SchemaCompiler {
   readonly #root: Check;
 
   constructor(sanitized: SanitizedSchema, patterns: LinearPatterns) {
-    this.isDraft4 = sanitized.draft === "4";
     this.#ignoresSiblings = sanitized.draft === "4" || sanitized.draft === "7";
     this.#sanitized = sanitized;
     this.#patterns = patterns;

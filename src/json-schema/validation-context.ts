@@ -43,7 +43,6 @@ export type CheckCompiler = (
 
 /** What the keywords need to compile their subschemas. */
 export interface SchemaCompiler {
-  readonly isDraft4: boolean;
   /** Compiles a subschema on first use. `parent` contains it. */
   compile: (schema: unknown, parent: JsonObject) => Check;
   /** Compiles the schema that the `$ref` of a schema points to. */
@@ -65,20 +64,20 @@ export function requireAll(checks: readonly Check[]): Check {
   };
 }
 
-export type Comparison = (value: number, limit: number) => boolean;
+type Comparison = (value: number, limit: number) => boolean;
 export const isAtLeast: Comparison = (value, limit) => value >= limit;
 export const isAtMost: Comparison = (value, limit) => value <= limit;
 export const isAbove: Comparison = (value, limit) => value > limit;
 export const isBelow: Comparison = (value, limit) => value < limit;
 
-/** Limits the size of values of one type. `getSize` returns `undefined` for other values. */
-export function compileSizeLimit(
+/** Limits numbers, or the size of values of one type. `measure` returns `undefined` for other values. */
+export function compileLimit(
   keyword: string,
-  getSize: (value: unknown, context: ValidationContext) => number | undefined,
+  measure: (value: unknown, context: ValidationContext) => number | undefined,
   isWithin: Comparison,
 ): CheckCompiler {
   return (limit, schema) => (value, context, path) => {
-    const size = getSize(value, context);
+    const size = measure(value, context);
     return size === undefined || isWithin(size, Number(limit)) || context.fail(keyword, schema, value, path);
   };
 }
