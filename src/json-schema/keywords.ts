@@ -143,7 +143,10 @@ export function isSchema(value: unknown): value is JsonObject | boolean {
   return typeof value === "boolean" || isPlainObject(value);
 }
 
-/** Texts and examples: validators ignore them, and their values are not schemas. */
+/**
+ * Texts and examples: validators ignore them, and their values are not schemas. `format` is one in newer drafts;
+ * enforcing it would reject what servers accept.
+ */
 export const ANNOTATIONS: ReadonlySet<string> = new Set([
   "$anchor",
   "$comment",

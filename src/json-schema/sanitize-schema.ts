@@ -47,14 +47,10 @@ export interface SanitizedSchema {
 /**
  * Returns a copy that is safe to read and run: without patterns that have a problem, dangling, remote or circular
  * references, malformed keywords and excessive nesting. It accepts everything that the original accepts. The work is
- * linear in the size of the schema. Keywords in `ignored` are omitted without a warning.
+ * linear in the size of the schema.
  */
-export function sanitizeSchema(
-  original: JsonObject,
-  patterns: LinearPatterns,
-  ignored: ReadonlySet<string> = new Set<string>(),
-): SanitizedSchema {
-  const sanitizer = new SchemaSanitizer(original, patterns, ignored);
+export function sanitizeSchema(original: JsonObject, patterns: LinearPatterns): SanitizedSchema {
+  const sanitizer = new SchemaSanitizer(original, patterns);
   sanitizer.run();
   const { schema, targets, draft, warnings } = sanitizer;
   return { schema, targets, draft, warnings };
@@ -75,17 +71,15 @@ class SchemaSanitizer implements SanitizedSchema {
   readonly draft: Draft;
   readonly #original: JsonObject;
   readonly #patterns: LinearPatterns;
-  readonly #ignored: ReadonlySet<string>;
   readonly #warnings = new Set<string>();
   readonly #steps: Step[] = [];
   readonly #copies = new Map<JsonObject, JsonObject>();
   readonly #references: { readonly node: JsonObject; readonly target: unknown; readonly text: string }[] = [];
   #wasRelaxed = false;
 
-  constructor(original: JsonObject, patterns: LinearPatterns, ignored: ReadonlySet<string>) {
+  constructor(original: JsonObject, patterns: LinearPatterns) {
     this.#original = original;
     this.#patterns = patterns;
-    this.#ignored = ignored;
     this.draft = draftOf(original);
   }
 
@@ -113,7 +107,7 @@ class SchemaSanitizer implements SanitizedSchema {
   }
 
   #copyKeyword(step: Step, keyword: string, value: unknown): void {
-    if (this.#ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
+    if (IDENTITY_KEYWORDS.has(keyword)) return;
     if (ANNOTATIONS.has(keyword)) return setOwnProperty(step.target, keyword, value);
     if (DYNAMIC_KEYWORDS.has(keyword)) return this.#omit(`the dynamic reference ${keyword}`);
     switch (formOf(keyword, value, this.draft)) {

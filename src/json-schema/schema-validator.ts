@@ -12,10 +12,7 @@ import { toPortableSchema } from "./portable-schema.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
 import { VisibleConstraints } from "./visible-constraints.js";
-import { StepBudget, StepLimitError } from "./step-budget.js";
-
-/** `format` is an annotation in newer drafts; enforcing it would reject what the server accepts. */
-const IGNORED_KEYWORDS: ReadonlySet<string> = new Set(["format"]);
+import { isLimitError, StepBudget } from "./step-budget.js";
 
 /** The steps of a validation, about 30 ms. A result of 1 MB needs about a third of them. */
 const MAX_STEPS = 300_000;
@@ -104,7 +101,7 @@ export class SchemaValidator {
 
   #compile(): CompiledSchema {
     const patterns = new LinearPatterns("run");
-    const sanitized = sanitizeSchema(this.#original, patterns, IGNORED_KEYWORDS);
+    const sanitized = sanitizeSchema(this.#original, patterns);
     this.#warnings.push(...sanitized.warnings);
     return { sanitized, evaluator: new SchemaEvaluator(sanitized, patterns) };
   }
@@ -173,11 +170,6 @@ export function validateArguments(schema: JsonObject, args: unknown): ConfigIssu
   if (isPlainObject(schema)) return new SchemaValidator(schema).validate(args);
   const message = `expected an object, got ${describeActualType(schema)}`;
   throw configError("The schema for validateArguments", [{ path: "", message }]);
-}
-
-/** The stack may overflow before the limit is reached, if the caller has used most of it. */
-function isLimitError(error: unknown): boolean {
-  return error instanceof StepLimitError || error instanceof RangeError;
 }
 
 function toSentJson(value: JsonObject): JsonObject | undefined {

@@ -5,6 +5,11 @@ export class StepLimitError extends Error {
   override readonly name = "StepLimitError";
 }
 
+/** The stack may overflow before the limit is reached, if the caller has used most of it. */
+export function isLimitError(error: unknown): boolean {
+  return error instanceof StepLimitError || error instanceof RangeError;
+}
+
 /** Less than a quarter of what the stack allows. */
 const MAX_DEPTH = 2_000;
 

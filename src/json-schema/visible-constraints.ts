@@ -7,7 +7,7 @@ import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS } from "./read-type-model.js";
 import { sanitizeSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
-import { StepBudget, StepLimitError, countTextSteps } from "./step-budget.js";
+import { countTextSteps, isLimitError, StepBudget } from "./step-budget.js";
 
 /** The steps to decide what is readable, about 10 ms: the validation itself may have used most of what a call may take. */
 const MAX_STEPS = 100_000;
@@ -64,7 +64,7 @@ export class VisibleConstraints {
       // The portable schema may reject the value for a weaker reason that it does show.
       return readable.length > 0 ? readable : shownErrors;
     } catch (error) {
-      if (!(error instanceof StepLimitError || error instanceof RangeError)) throw error;
+      if (!isLimitError(error)) throw error;
       return shownErrors.length > 0 ? shownErrors : errors;
     } finally {
       this.#found.clear();

@@ -15,6 +15,7 @@ import {
   getInPlaceNodes,
   isSchema,
 } from "../keywords.js";
+import { jsonTypeOf } from "../read-type-model.js";
 import { resolveRef, toFragment } from "../resolve-ref.js";
 import { toCanonicalJson } from "../schema-hash.js";
 import { countEntries, type StepBudget, countTextSteps } from "../step-budget.js";
@@ -259,9 +260,7 @@ function toValueTypes(values: readonly unknown[] | undefined): ReadonlySet<strin
 }
 
 function typeOfValue(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "array";
-  return Number.isInteger(value) ? "integer" : typeof value;
+  return Number.isInteger(value) ? "integer" : jsonTypeOf(value);
 }
 
 /** A nested `$id` changes what the references below it mean. */
