@@ -548,7 +548,7 @@ export const COMMON_FIELDS = {
    *
    * @default []
    */
-  secrets: z.array(z.string()).readonly(),
+  secrets: option.array(z.string()),
   /**
    * Decides where requests may go that you did not configure: the address of a server in an agent or project file or
    * returned by `resolve`, and the addresses of OAuth, which servers name. Redirects to another origin are never

@@ -101,10 +101,12 @@ describe("the address of each transport", () => {
     expect(parseServer("a", address).address).toEqual({ kind: "stdio", ...address });
   });
 
-  it.each([
+  it.each<[object, string, string]>([
     [{ encoding: "utf-16le" }, "encoding", "UTF-16"],
     [{ encoding: "klingon" }, "encoding", "TextDecoder"],
     [{ args: ["a\0b"] }, "args[0]", "null character"],
+    [{ args: Buffer.from("a") }, "args", "expected an array"],
+    [{ secrets: Buffer.from("a") }, "secrets", "expected an array"],
     [{ env: { "A=B": "c" } }, "env", "environment variable name"],
   ])("stdio rejects %j", (invalid, path, message) => {
     const { issues } = catchConfigError(() => parseServer("a", { command: "node", ...invalid }));
