@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import type { AddressOrigin, AllowAddress } from "./address-policy.js";
 import type { CredentialSources, HeaderValues, IdentityOption } from "./credential-options.js";
 import type { HttpOptions } from "./http-options.js";
@@ -7,11 +8,13 @@ import type { ToolRules } from "./tool-rules.js";
 import type {
   CircuitBreakerOptions,
   CommonServerOptions,
+  LAMBDA_FIELDS,
   LimitOptions,
   ProtocolOption,
   ResolveContext,
   RetryOptions,
   SessionOptions,
+  STDIO_FIELDS,
   TimeoutOptions,
 } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-request-handlers.js";
@@ -77,26 +80,15 @@ export type HttpAddress<Kind extends string = "http" | "sse"> = WebAddress<Kind>
 
 export type WebSocketAddress = WebAddress<"websocket"> & Pick<HttpOptions, "tls">;
 
+type ParsedFields<Fields extends z.ZodRawShape> = Readonly<Required<z.output<z.ZodObject<Fields>>>>;
+
 /** How a server is reached, after parsing. */
 export type ServerAddress =
   | HttpAddress<"http">
   | HttpAddress<"sse">
   | WebSocketAddress
-  | {
-      readonly kind: "stdio";
-      readonly command: string;
-      readonly args: readonly string[];
-      readonly env: Readonly<Record<string, string>>;
-      readonly cwd: string | undefined;
-      readonly encoding: string | undefined;
-    }
-  | {
-      readonly kind: "lambda";
-      readonly functionName: string;
-      readonly qualifier: string | undefined;
-      readonly region: string | undefined;
-      readonly endpoint: URL | undefined;
-    }
+  | ({ readonly kind: "stdio" } & ParsedFields<typeof STDIO_FIELDS>)
+  | ({ readonly kind: "lambda" } & ParsedFields<typeof LAMBDA_FIELDS>)
   | { readonly kind: "custom"; readonly open: () => MessageTransport | Promise<MessageTransport> }
   | { readonly kind: "in-process"; readonly open: () => InProcessServer | Promise<InProcessServer> };
 

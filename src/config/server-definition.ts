@@ -576,6 +576,9 @@ interface TransportKeys {
 type OnlyKeys<Own extends keyof TransportKeys> = {
   readonly [Key in Exclude<keyof TransportKeys, Own>]?: never;
 };
+/** The options that fields describe, of which some are required. */
+type FieldsOf<Fields, Needed extends keyof Fields> = OptionsOf<Fields> &
+  Required<Pick<OptionsOf<Fields>, Needed>>;
 /** `transport` is an alias of `type`. */
 type TypeTag<Name extends string> =
   | { readonly type?: Name; readonly transport?: never }
@@ -615,60 +618,88 @@ export type WebSocketServerDefinition = CommonServerOptions &
     readonly url: string | URL;
   };
 
+/** The operating system cannot pass null characters to a process. */
+const noNullString = z.string().regex(/^[^\0]*$/, { error: "contains a null character" });
+const variableName = z
+  .string()
+  .regex(/^[^\0=]+$/, { error: "contains an invalid environment variable name" });
+const UNKNOWN_ENCODING =
+  'expected an encoding that TextDecoder supports, such as "utf-8" or "windows-1252", except UTF-16';
+
+/**
+ * Whether bytes in this encoding can be split into lines before decoding. In all encodings of `TextDecoder`
+ * except UTF-16, a line break is one byte that occurs in no other character.
+ */
+function isNewlineSafeEncoding(label: string): boolean {
+  try {
+    return !new TextDecoder(label).encoding.startsWith("utf-16");
+  } catch {
+    return false;
+  }
+}
+
+export const STDIO_FIELDS = {
+  /** The program to start. */
+  command: noNullString.min(1),
+  /**
+   * Its arguments.
+   *
+   * @default []
+   */
+  args: option.array(noNullString).default([]),
+  /**
+   * Environment variables, in addition to a few harmless ones such as `PATH` and `HOME`. The rest of this
+   * process's environment is not passed on.
+   *
+   * @default {}
+   */
+  env: z.record(variableName, noNullString).default({}),
+  /**
+   * Its working directory.
+   *
+   * @default the working directory of this process
+   */
+  cwd: noNullString.min(1).optional(),
+  /**
+   * The encoding of its output: any that `TextDecoder` supports, except UTF-16.
+   *
+   * @default "utf-8"
+   */
+  encoding: z.string().refine(isNewlineSafeEncoding, { error: UNKNOWN_ENCODING }).optional(),
+};
+
 /** A program that is started on first use and communicates over stdin and stdout. */
 export type StdioServerDefinition = CommonServerOptions &
   OnlyKeys<"command"> &
-  TypeTag<"stdio"> & {
-    /** The program to start. */
-    readonly command: string;
-    /**
-     * Its arguments.
-     *
-     * @default []
-     */
-    readonly args?: readonly string[];
-    /**
-     * Environment variables, in addition to a few harmless ones such as `PATH` and `HOME`. The rest of this
-     * process's environment is not passed on.
-     *
-     * @default {}
-     */
-    readonly env?: Readonly<Record<string, string>>;
-    /**
-     * Its working directory.
-     *
-     * @default the working directory of this process
-     */
-    readonly cwd?: string;
-    /**
-     * The encoding of its output: any that `TextDecoder` supports, except UTF-16.
-     *
-     * @default "utf-8"
-     */
-    readonly encoding?: string;
-  };
+  TypeTag<"stdio"> &
+  FieldsOf<typeof STDIO_FIELDS, "command">;
+
+const nonEmptyString = z.string().min(1);
+
+export const LAMBDA_FIELDS = {
+  /** The name or ARN of the function. */
+  functionName: nonEmptyString,
+  /** A version or an alias of the function. */
+  qualifier: nonEmptyString.optional(),
+  /**
+   * The AWS region.
+   *
+   * @default the region that the AWS SDK finds in the environment
+   */
+  region: nonEmptyString.optional(),
+  /**
+   * The URL of the Lambda API.
+   *
+   * @default the endpoint of the region
+   */
+  endpoint: urlSchema("http:", "https:").optional(),
+};
 
 /** A server in an AWS Lambda function. Needs the package `@aws-sdk/client-lambda`. */
 export type LambdaServerDefinition = CommonServerOptions &
   OnlyKeys<"functionName"> &
-  TypeTag<"lambda"> & {
-    /** The name or ARN of the function. */
-    readonly functionName: string;
-    /** A version or an alias of the function. */
-    readonly qualifier?: string;
-    /**
-     * The AWS region.
-     *
-     * @default the region that the AWS SDK finds in the environment
-     */
-    readonly region?: string;
-    /**
-     * The URL of the Lambda API.
-     *
-     * @default the endpoint of the region
-     */
-    readonly endpoint?: string | URL;
-  };
+  TypeTag<"lambda"> &
+  FieldsOf<typeof LAMBDA_FIELDS, "functionName">;
 
 /** A server over a custom transport. */
 export type CustomServerDefinition = CommonServerOptions &

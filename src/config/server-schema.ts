@@ -19,7 +19,13 @@ import {
   strictObject,
 } from "./parse-options.js";
 import type { ServerAddress, TransportType } from "./server-config.js";
-import { COMMON_FIELDS, type InProcessServerDefinition, type ResolveContext } from "./server-definition.js";
+import {
+  COMMON_FIELDS,
+  type InProcessServerDefinition,
+  LAMBDA_FIELDS,
+  type ResolveContext,
+  STDIO_FIELDS,
+} from "./server-definition.js";
 
 /** A definition after its fields are parsed: the address, and the options that do not depend on the transport. */
 export interface ParsedServer extends z.output<typeof COMMON_SCHEMA> {
@@ -50,8 +56,6 @@ function withAddress(
 
 /** Typed like the address: transports of the SDK have a narrower message type. */
 type OpenTransport = Extract<ServerAddress, { readonly kind: "custom" }>["open"];
-
-const nonEmptyString = z.string().min(1);
 
 /** The methods that every OAuth provider has. */
 const PROVIDER_METHODS = [
@@ -103,14 +107,6 @@ const credentials = {
   identity: option.opaque<IdentityOption>("a function that returns a string", isFunction).optional(),
 };
 
-/** The operating system cannot pass null characters to a process. */
-const noNullString = z.string().regex(/^[^\0]*$/, { error: "contains a null character" });
-const variableName = z
-  .string()
-  .regex(/^[^\0=]+$/, { error: "contains an invalid environment variable name" });
-const UNKNOWN_ENCODING =
-  'expected an encoding that TextDecoder supports, such as "utf-8" or "windows-1252", except UTF-16';
-
 const commonFields = optionalFields(COMMON_FIELDS);
 
 /** The common options alone, to validate them when the transport is unknown. */
@@ -142,23 +138,12 @@ export const SERVER_SCHEMAS: Readonly<Record<TransportType, z.ZodType<ParsedServ
     ),
   ),
   stdio: z.lazy(() =>
-    definitionSchema({
-      command: noNullString.min(1),
-      args: z.array(noNullString).default([]),
-      env: z.record(variableName, noNullString).default({}),
-      cwd: noNullString.min(1).optional(),
-      encoding: z.string().refine(isNewlineSafeEncoding, { error: UNKNOWN_ENCODING }).optional(),
-    }).transform(({ command, args, env, cwd, encoding, ...options }) =>
+    definitionSchema(STDIO_FIELDS).transform(({ command, args, env, cwd, encoding, ...options }) =>
       withAddress({ kind: "stdio", command, args, env, cwd, encoding }, options),
     ),
   ),
   lambda: z.lazy(() =>
-    definitionSchema({
-      functionName: nonEmptyString,
-      qualifier: nonEmptyString.optional(),
-      region: nonEmptyString.optional(),
-      endpoint: urlSchema("http:", "https:").optional(),
-    }).transform(({ functionName, qualifier, region, endpoint, ...options }) =>
+    definitionSchema(LAMBDA_FIELDS).transform(({ functionName, qualifier, region, endpoint, ...options }) =>
       withAddress({ kind: "lambda", functionName, qualifier, region, endpoint }, options),
     ),
   ),
@@ -185,15 +170,3 @@ export const SERVER_SCHEMAS: Readonly<Record<TransportType, z.ZodType<ParsedServ
     }).transform(({ resolve, ...options }) => withAddress({ kind: "dynamic", resolve }, options)),
   ),
 };
-
-/**
- * Whether bytes in this encoding can be split into lines before decoding. In all encodings of `TextDecoder`
- * except UTF-16, a line break is one byte that occurs in no other character.
- */
-function isNewlineSafeEncoding(label: string): boolean {
-  try {
-    return !new TextDecoder(label).encoding.startsWith("utf-16");
-  } catch {
-    return false;
-  }
-}
