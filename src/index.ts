@@ -28,7 +28,8 @@ export {
   type ServerState,
 } from "./manager/mcp-events.js";
 export type { ServerStatus } from "./manager/managed-server.js";
-export { type CatalogEvents, CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
+export type { CatalogEvents } from "./catalog/catalog-events.js";
+export { CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
 export { type ServerEndpoint, SERVER_DEFAULTS } from "./config/server-config.js";
 export type { ClientState, CloseOptions, SessionInfo } from "./client/client-lifecycle.js";
 export type {

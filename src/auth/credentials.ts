@@ -44,10 +44,17 @@ export interface RequestAuth {
 interface AuthChallenge {
   readonly response: ResponseHead;
   readonly reason: ChallengeReason;
+  /** No caller waits for the request: a rejected token is refreshed, but never starts a login. */
+  readonly isBackground?: boolean | undefined;
 }
 
 /** The credentials of the requests of one session. */
 export type RequestCredentials = Pick<Credentials, "getAuth" | "onResponseHeaders" | "renewAfter">;
+
+/** Credentials that start no login until the session is open, and callers use it. */
+interface BackgroundCredentials extends RequestCredentials {
+  allowLogin(): void;
+}
 
 /**
  * The credentials of one identity. They are read for every request, so that a changed token takes effect at
@@ -126,7 +133,7 @@ export class Credentials {
   /** Returns other credentials to retry with after a challenge, or undefined if there are none. */
   async renewAfter(
     used: RequestAuth,
-    { response, reason }: AuthChallenge,
+    { response, reason, isBackground = false }: AuthChallenge,
     context?: CallContext,
   ): Promise<RequestAuth | undefined> {
     const { source, token, createDpopProof } = used;
@@ -137,21 +144,23 @@ export class Credentials {
       const next = await this.getAuth(context);
       return JSON.stringify(next.headers) === JSON.stringify(used.headers) ? undefined : next;
     }
-    const isRenewed = await this.#oauth.renew(source, token, response);
+    const isRenewed =
+      isBackground && mayStartLogin(source)
+        ? await this.#oauth.refresh(source, token, response)
+        : await this.#oauth.renew(source, token, response);
     return isRenewed ? this.getAuth(context) : undefined;
   }
 
-  /** The same credentials for attempts in the background: a rejected token is refreshed, but never starts a login. */
-  withoutLogin(): RequestCredentials {
+  /** The same credentials for a session that is opened in the background. */
+  withoutLogin(): BackgroundCredentials {
+    let isOpening = true;
     return {
       getAuth: (context) => this.getAuth(context),
       onResponseHeaders: (headers) => this.onResponseHeaders(headers),
-      renewAfter: async (used, challenge, context) => {
-        const { source, token } = used;
-        const needsNonce = challenge.reason === "dpop" && used.createDpopProof !== undefined;
-        if (needsNonce || !mayStartLogin(source)) return this.renewAfter(used, challenge, context);
-        const isRefreshed = await this.#oauth.refresh(source, token, challenge.response);
-        return isRefreshed ? this.getAuth(context) : undefined;
+      renewAfter: (used, challenge, context) =>
+        this.renewAfter(used, isOpening ? { ...challenge, isBackground: true } : challenge, context),
+      allowLogin: () => {
+        isOpening = false;
       },
     };
   }
@@ -236,8 +245,8 @@ export class Credentials {
 }
 
 /** A grant, and a provider without a redirect URL, obtain tokens without the user. */
-function mayStartLogin(source: TokenSource | undefined): source is OAuthProvider {
-  return source !== undefined && !(source instanceof GrantTokenSource) && source.redirectUrl !== undefined;
+function mayStartLogin(source: TokenSource): source is OAuthProvider {
+  return !(source instanceof GrantTokenSource) && source.redirectUrl !== undefined;
 }
 
 /** The context before any caller is known. */

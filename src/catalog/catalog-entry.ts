@@ -8,6 +8,8 @@ interface Listing {
   readonly stored: Promise<CachedToolList>;
   /** The list was invalidated since the request was sent, so the response may lack the latest change. */
   isOutdated: boolean;
+  /** No caller waited for it when it was started. */
+  readonly isBackground: boolean;
 }
 
 /** The cached list of one identity. */
@@ -21,6 +23,8 @@ export class CatalogEntry {
   listing: Listing | undefined;
   /** The listing that follows the one in progress. */
   nextListing: Promise<CachedToolList> | undefined;
+  /** No caller waits for that one. */
+  isNextInBackground = false;
   /** Resolves when all lists are written to the store, in order. Never rejects. */
   writing: Promise<void> = Promise.resolve();
   /** The store was read, and has reported no change since. */

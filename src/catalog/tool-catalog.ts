@@ -8,49 +8,8 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { CatalogEntry } from "./catalog-entry.js";
-import type { ServerDrift } from "./drift.js";
+import type { CatalogEventEmitter } from "./catalog-events.js";
 import type { CachedToolList, ToolListStore } from "./tool-list-store.js";
-
-/** The events of a tool catalog, by name. */
-export interface CatalogEvents {
-  /** A caller read a server's tool list. `stale`: the cached list was used while it is refreshed; `miss`: nothing was cached. */
-  catalogRead: {
-    readonly server: string;
-    /** The caller's identity; an empty string if all callers share one. */
-    readonly identity: string;
-    readonly result: "fresh" | "stale" | "miss";
-  };
-  /** A `tools/list` request completed or failed. */
-  toolsListed: {
-    readonly server: string;
-    /** The duration of the request, including retries. */
-    readonly latencyMs: number;
-    /** The number of tools; `undefined` if the request failed. */
-    readonly tools: number | undefined;
-    /** Why the request failed; `undefined` if it succeeded. */
-    readonly kind: FailureKind | undefined;
-  };
-  /** A tool or a skill differs from its approved version (`pin`). */
-  pinMismatch: {
-    readonly server: string;
-    /** The tool's name on the server; `undefined` for a skill. */
-    readonly tool: string | undefined;
-    /** The URI of the skill; `undefined` for a tool. */
-    readonly skill?: string | undefined;
-    /** What changed, as a phrase: `its description changed`. */
-    readonly change: string;
-    /** Whether it is not used until it is approved (`pin: "block"`). */
-    readonly isBlocked: boolean;
-  };
-  /** `detectDrift()` compared a server with its baseline. */
-  driftChecked: ServerDrift & { readonly server: string };
-}
-
-/** Receives the events of catalogs and pins. */
-export interface CatalogEventEmitter {
-  /** Reports an event. Must not throw. */
-  emit<Name extends keyof CatalogEvents>(name: Name, event: CatalogEvents[Name]): void;
-}
 
 /** The part of a client that a catalog uses. */
 type CatalogClient = Pick<
@@ -166,6 +125,11 @@ export class ToolCatalog {
     return this.#waitFor(this.#getCurrent(this.#getEntry(this.#client.identityOf(caller)), caller), caller);
   }
 
+  /** Like `list` without a caller, but never starts a login. */
+  async listInBackground(): Promise<readonly McpToolInfo[]> {
+    return this.#getCurrent(this.#getEntry(this.#client.identityOf({})), BACKGROUND);
+  }
+
   /** The tools from memory or the store. Sends nothing and starts no background refresh. */
   async getCached(): Promise<readonly McpToolInfo[] | undefined> {
     const entry = this.#getEntry(this.#client.identityOf({}));
@@ -182,13 +146,13 @@ export class ToolCatalog {
 
   /**
    * Fetches the list of requests without a caller, unless this or another process is known to have done so within
-   * `maxAgeMs`. Does not read the store to find out.
+   * `maxAgeMs`. Does not read the store to find out. Never starts a login.
    */
   async refreshIfOlder(maxAgeMs: number): Promise<void> {
     const entry = this.#getEntry(this.#client.identityOf({}));
     const since = this.#now() - maxAgeMs;
     const isRecent = Math.max(entry.list?.listedAt ?? 0, entry.storeChangedAt) > since;
-    if (!isRecent) await this.#getListing(entry, { minListedAt: since });
+    if (!isRecent) await this.#getListing(entry, { ...BACKGROUND, minListedAt: since });
   }
 
   /** Looks up a tool in a list no older than `maxAgeMs`; the server is asked at most once in that time. */
@@ -243,7 +207,7 @@ export class ToolCatalog {
   }
 
   async #flushEntry(entry: CatalogEntry, store: ToolListStore): Promise<void> {
-    await settleWithin(MAX_FLUSH_MS, this.#clock, () => this.#getListing(entry, {}));
+    await settleWithin(MAX_FLUSH_MS, this.#clock, () => this.#getListing(entry, BACKGROUND));
     const { list, identity } = entry;
     if (list === undefined || !entry.isInvalidated) return;
     // The next run uses the list, but refreshes it at once.
@@ -289,7 +253,7 @@ export class ToolCatalog {
     return entry;
   }
 
-  async #getCurrent(entry: CatalogEntry, caller: CallerOptions): Promise<readonly McpToolInfo[]> {
+  async #getCurrent(entry: CatalogEntry, caller: ListingRequest): Promise<readonly McpToolInfo[]> {
     await this.#readStore(entry);
     const { identity, list } = entry;
     const isStale =
@@ -341,14 +305,25 @@ export class ToolCatalog {
 
   /**
    * Starts a listing, or joins the one in progress. There is at most one at a time: if the list was invalidated since
-   * that one started, one more follows it.
+   * that one started, one more follows it. If one in the background requires a login, a caller who waits for it lists
+   * the tools again.
    */
   #getListing(entry: CatalogEntry, request: ListingRequest): Promise<CachedToolList> {
     const { listing } = entry;
+    const { isBackground = false } = request;
     if (listing === undefined) return this.#startListing(entry, request);
-    if (!listing.isOutdated) return listing.stored;
+    if (!listing.isOutdated) {
+      if (isBackground || !listing.isBackground) return listing.stored;
+      return listing.stored.catch((error: unknown) => {
+        if (isUnauthorized(error)) return this.#getListing(entry, request);
+        throw error;
+      });
+    }
+    entry.isNextInBackground = isBackground && (entry.nextListing === undefined || entry.isNextInBackground);
     entry.nextListing ??= this.#track(
-      Promise.allSettled([listing.fetched]).then(() => this.#getListing(entry, request)),
+      Promise.allSettled([listing.fetched]).then(() =>
+        this.#getListing(entry, { ...request, isBackground: entry.isNextInBackground }),
+      ),
     );
     return entry.nextListing;
   }
@@ -369,7 +344,7 @@ export class ToolCatalog {
       }
     };
     const stored = this.#track(write());
-    entry.listing = { fetched, stored, isOutdated: false };
+    entry.listing = { fetched, stored, isOutdated: false, isBackground: request.isBackground === true };
     entry.nextListing = undefined;
     return stored;
   }
@@ -466,13 +441,16 @@ export class ToolCatalog {
   #refreshInBackground(entry: CatalogEntry, caller: CallerOptions): void {
     if (entry.nextListing !== undefined || entry.listing?.isOutdated === false) return;
     const minListedAt = (entry.list?.listedAt ?? Number.NEGATIVE_INFINITY) + 1;
-    this.#getListing(entry, { ...caller, minListedAt }).catch((error: unknown) => {
+    this.#getListing(entry, { ...caller, ...BACKGROUND, minListedAt }).catch((error: unknown) => {
       const text = `Could not refresh the tools of server "${this.#client.name}"; the previous list stays in use: ${printValue(error)}`;
       if (!this.#closed.isCancelled) this.#options.warn(text);
     });
   }
 
-  async #fetchList(entry: CatalogEntry, { context }: CallerOptions): Promise<CachedToolList> {
+  async #fetchList(
+    entry: CatalogEntry,
+    { context, isBackground = false }: ListingRequest,
+  ): Promise<CachedToolList> {
     // A closed client would reconnect if it were used again.
     this.#closed.throwIfCancelled();
     entry.lastAttemptAt = this.#clock.now();
@@ -481,7 +459,8 @@ export class ToolCatalog {
     if (entry.listing !== undefined) entry.listing.isOutdated = false;
     let ttlMs: number | undefined;
     // No caller's signal here: other callers wait for the same listing.
-    const tools = await this.#closed.race(this.#fetch({ context, onTtl: (value) => (ttlMs = value) }));
+    const onTtl = (value: number) => (ttlMs = value);
+    const tools = await this.#closed.race(this.#fetch({ context, onTtl }, isBackground));
     await this.#options.pins?.check(tools, entry.identity);
     // Invalidated while it ran: the list is used, but others that read the store refresh it at once.
     if (entry.listing?.isOutdated === true) ttlMs = 0;
@@ -500,7 +479,7 @@ export class ToolCatalog {
   }
 
   /** Sends `tools/list` and emits how it ended. */
-  async #fetch(options: ListToolsOptions): Promise<McpToolInfo[]> {
+  async #fetch(options: ListToolsOptions, isBackground: boolean): Promise<McpToolInfo[]> {
     if (!this.#isFlushing) this.#options.assertEnabled?.();
     const startedAt = this.#clock.now();
     const emit = (tools: number | undefined, kind: FailureKind | undefined) => {
@@ -508,7 +487,7 @@ export class ToolCatalog {
       this.#options.events.emit("toolsListed", { server: this.#client.name, latencyMs, tools, kind });
     };
     try {
-      const tools = await this.#client.listTools(options);
+      const tools = await this.#client.listTools(options, { isBackground });
       emit(tools.length, undefined);
       return tools;
     } catch (error) {
@@ -547,6 +526,14 @@ interface ListingRequest extends CallerOptions {
    * server is asked.
    */
   readonly minListedAt?: number;
+  /** No caller waits for the list, so requesting it must not start a login. */
+  readonly isBackground?: boolean;
+}
+
+const BACKGROUND = { isBackground: true } as const;
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof McpRuntimeError && error.kind === "unauthorized";
 }
 
 /** Either the lease for listing the tools, or the list of the process that held it. */

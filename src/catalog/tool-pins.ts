@@ -3,7 +3,7 @@ import type { McpToolInfo } from "../config/server-features.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import type { LimitedStore } from "../stores/driver-store.js";
-import type { CatalogEventEmitter } from "./tool-catalog.js";
+import type { CatalogEventEmitter } from "./catalog-events.js";
 import { toStoreKeyPrefix } from "./tool-list-store.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 

@@ -113,6 +113,8 @@ export interface RegistryClient {
    * @throws McpRuntimeError why the list could not be read
    */
   listTools(options: RequestOptions): Promise<McpToolInfo[]>;
+  /** @internal With `isBackground`, no login is started. */
+  listTools(options: RequestOptions, details: { readonly isBackground: boolean }): Promise<McpToolInfo[]>;
 }
 
 /** A toolset, or any object with clients. Servers may be added and removed. */
@@ -270,17 +272,17 @@ export class ToolRegistry implements AsyncDisposable {
     const record = await this.#readStores(client);
     const age = now() - (record.listedAt ?? Number.NEGATIVE_INFINITY);
     const isFresh = record.health.state === "ok" && age < refreshIntervalMs / 2;
-    return isFresh ? record : this.#list(client);
+    return isFresh ? record : this.#list(client, { isBackground: true });
   }
 
-  async #list(client: RegistryClient): Promise<ServerRecord> {
+  async #list(client: RegistryClient, { isBackground = false } = {}): Promise<ServerRecord> {
     const { signal } = this.#closed;
     const { record } = this.#getEntry(client);
     if (!hasSharedIdentity(client) || client.state === "closed" || signal.aborted) return record;
     const { now, logger } = this.#settings;
     const { name: server } = client;
     try {
-      const listed = await client.listTools({ signal });
+      const listed = await client.listTools({ signal }, { isBackground });
       const tools = new Map(listed.map(({ name, inputSchema }) => [name, schemaHash(inputSchema)]));
       const version = client.serverInfo?.version.slice(0, MAX_VERSION_LENGTH) ?? record.version;
       const listedAt = now();

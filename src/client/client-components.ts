@@ -91,7 +91,8 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
   const recovery = new SubscriptionRecovery({
     clock,
     subscriptions: lifecycle.sessionState.subscriptions,
-    ping: (requestOptions) => runner.request("ping", {}, { ...requestOptions, ...IDEMPOTENT_CALL }),
+    ping: (requestOptions) =>
+      runner.request("ping", {}, { ...requestOptions, ...IDEMPOTENT_CALL, isBackground: true }),
     warn: (message) => events.warn(`Server "${server}": ${message}`),
   });
   const deps: RequestDependencies = { ...common, lifecycle, runner };

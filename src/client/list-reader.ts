@@ -23,15 +23,21 @@ import type { ClientEvents } from "./client-events.js";
 import type { RequestDependencies } from "./request-runner.js";
 import { type McpSkillInfo, normalizeUri, parseSkillInfo, SKILLS_EXTENSION } from "./skills/skill-info.js";
 
+/** Whether no caller waits for a list, so that requesting it must not start a login. */
+export interface BackgroundOption {
+  readonly isBackground?: boolean;
+}
+
 /** Always requests the list: some servers list tools without announcing the capability. */
 export async function listTools(
   deps: RequestDependencies,
   options: ListToolsOptions,
+  details: BackgroundOption = {},
 ): Promise<McpToolInfo[]> {
   assertRequestOptions(deps.server, options, LIST_TOOLS_OPTIONS);
   const { onTtl, ...requestOptions } = options;
   try {
-    return await readList(deps, LIST_KINDS.tools, requestOptions, { onTtl });
+    return await readList(deps, LIST_KINDS.tools, requestOptions, { onTtl, ...details });
   } catch (error) {
     const capabilities = deps.lifecycle.session?.metadata?.capabilities;
     if (isNotFound(error) && capabilities !== undefined && capabilities["tools"] === undefined) return [];
@@ -57,7 +63,11 @@ async function readList<Item>(
   { server, clock, events, lifecycle, runner }: RequestDependencies,
   kind: ListKind<Item>,
   options: RequestOptions,
-  { capability, onTtl }: Pick<ListToolsOptions, "onTtl"> & { readonly capability?: string },
+  {
+    capability,
+    onTtl,
+    isBackground = false,
+  }: Pick<ListToolsOptions, "onTtl"> & BackgroundOption & { readonly capability?: string },
 ): Promise<Item[]> {
   const remainingMs = startListTimeout({ clock, lifecycle });
   return runner.runOperation(options, (send) =>
@@ -65,7 +75,12 @@ async function readList<Item>(
       server,
       limits: () => lifecycle.config.limits,
       requestPage: (params) =>
-        send(kind.method, params, { totalMs: remainingMs(), isIdempotent: true, capability }),
+        send(kind.method, params, {
+          totalMs: remainingMs(),
+          isIdempotent: true,
+          isBackground,
+          capability,
+        }),
       events,
       onTtl,
     }),

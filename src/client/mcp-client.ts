@@ -53,7 +53,7 @@ import type { McpSkillFile, ReadSkillOptions } from "./skills/skill-client.js";
 import type { McpSkillInfo } from "./skills/skill-info.js";
 import type { McpTask } from "./tasks/mcp-task.js";
 import type { WaitForTaskOptions } from "./tasks/task-client.js";
-import { LIST_KINDS, listOrEmpty, listTools } from "./list-reader.js";
+import { type BackgroundOption, LIST_KINDS, listOrEmpty, listTools } from "./list-reader.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { SessionSlot } from "../session/session-pool.js";
 
@@ -302,9 +302,12 @@ export class McpClient implements AsyncDisposable {
    * Connects and initializes a session, unless one is open.
    * @throws {McpRuntimeError} why the server could not be connected, such as kind `not-sent`, `timeout` or `unauthorized`.
    */
-  async ensureSession(options: RequestOptions = {}): Promise<void> {
+  ensureSession(options?: RequestOptions): Promise<void>;
+  /** @internal With `isBackground`, no login is started. */
+  ensureSession(options: RequestOptions, details: BackgroundOption): Promise<void>;
+  async ensureSession(options: RequestOptions = {}, details: BackgroundOption = {}): Promise<void> {
     await this.#components.runner.withSlot(options, async ({ currentSession }, cancellation) => {
-      await currentSession.acquire(cancellation);
+      await currentSession.acquire(cancellation, details);
     });
   }
 
@@ -402,8 +405,11 @@ export class McpClient implements AsyncDisposable {
    * Lists all tools of the server, sorted by name.
    * @throws {McpRuntimeError} kind `too-large` above `limits.tools`, `invalid-response` for an incomplete list.
    */
-  async listTools(options: ListToolsOptions = {}): Promise<McpToolInfo[]> {
-    const listed = await listTools(this.#components, options);
+  listTools(options?: ListToolsOptions): Promise<McpToolInfo[]>;
+  /** @internal With `isBackground`, no login is started. */
+  listTools(options: ListToolsOptions, details: BackgroundOption): Promise<McpToolInfo[]>;
+  async listTools(options: ListToolsOptions = {}, details: BackgroundOption = {}): Promise<McpToolInfo[]> {
+    const listed = await listTools(this.#components, options, details);
     this.#components.tools.rememberTaskTools(listed);
     return listed;
   }

@@ -22,6 +22,7 @@ export interface RequestContextOptions extends Pick<
   | "startedAt"
   | "requestMs"
   | "isIdempotent"
+  | "isBackground"
   | "signal"
   | "cancellation"
   | "connect"
@@ -59,6 +60,8 @@ export class RequestContext implements SessionRequest, RequestTracker {
   readonly requestMs: number;
   /** It may safely run twice. */
   readonly isIdempotent: boolean;
+  /** No caller waits for it, so it must not start a login. */
+  readonly isBackground: boolean;
   /** The signal of the caller; `cancellation` follows it. */
   readonly signal: AbortSignal | undefined;
   /** Connects, in the client epoch in which the request began. Synchronous once the connection is open. */
@@ -113,6 +116,7 @@ export class RequestContext implements SessionRequest, RequestTracker {
     this.startedAt = options.startedAt;
     this.requestMs = options.requestMs;
     this.isIdempotent = options.isIdempotent;
+    this.isBackground = options.isBackground;
     this.signal = options.signal;
     this.connect = options.connect;
     this.headers = options.headers;

@@ -58,6 +58,8 @@ export interface InternalRequestOptions extends RequestOptions {
   readonly toolCallId?: string | undefined;
   readonly totalMs?: number;
   readonly isIdempotent?: boolean;
+  /** No caller waits for the request, so it must not start a login. */
+  readonly isBackground?: boolean;
   /** The server capability that the request requires. */
   readonly capability?: string | undefined;
   /** Called with the request before it is run. */
@@ -223,6 +225,7 @@ export class RequestRunner {
       requestMs: details.timeoutMs ?? timeoutMs ?? timeouts.requestMs,
       totalMs: details.totalMs ?? timeouts.totalMs,
       isIdempotent: details.isIdempotent ?? false,
+      isBackground: details.isBackground ?? false,
       signal,
       cancellation,
       connect,

@@ -83,7 +83,7 @@ async function restoreOne(
   cancellation: CancelScope,
 ): Promise<string | undefined> {
   try {
-    await session.request({ method, params, cancellation });
+    await session.request({ method, params, cancellation, isBackground: true });
     return undefined;
   } catch (error) {
     // A stored session may have expired: the next request detects it, and the state is restored on its successor.

@@ -366,7 +366,7 @@ export class ManagedServer implements ToolCaller {
     this.#setState("connected", undefined);
     if (!this.listsTools) return;
     const epoch = this.#epoch;
-    this.catalog.list().then(
+    this.catalog.listInBackground().then(
       (tools) => this.#updateTools(tools),
       // The client and the catalog have already reported the failure.
       (error: unknown) => {
@@ -397,11 +397,7 @@ export class ManagedServer implements ToolCaller {
 
   /** One attempt in the background. After a failure, it connects once the server accepts the available credentials. */
   async #reconnect(): Promise<void> {
-    if (this.#state === "reconnecting") {
-      // A session with credentials that are rejected would start a login, which only a call may do.
-      await this.client.tryToConnect({ listsTools: false });
-      return this.client.ensureSession();
-    }
+    if (this.#state === "reconnecting") return this.client.ensureSession({}, { isBackground: true });
     const epoch = this.#epoch;
     this.#isRetrying = true;
     try {
@@ -416,7 +412,7 @@ export class ManagedServer implements ToolCaller {
     }
     if (epoch !== this.#epoch) return;
     if (this.#state !== "connected") await this.connect();
-    else if (this.listsTools) this.#updateTools(await this.catalog.list());
+    else if (this.listsTools) this.#updateTools(await this.catalog.listInBackground());
   }
 
   #onLost(): void {

@@ -1,6 +1,6 @@
 import { CLIENT_CHANNELS, type ServerInitiatedEvent, type McpClientEvents } from "../client/client-events.js";
 import { assertListener, subscribeSafely, createChannels } from "../telemetry/typed-emitter.js";
-import type { CatalogEvents } from "../catalog/tool-catalog.js";
+import type { CatalogEvents } from "../catalog/catalog-events.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ApprovalDecided } from "../tools/tool-run.js";
 

@@ -323,7 +323,7 @@ class RegistryFollower {
       if (isExcluded) {
         // Otherwise an open circuit would fail the check without asking the server.
         server.client.breaker?.forceClose();
-        await server.client.listTools({ signal: this.#closed.signal });
+        await server.client.listTools({ signal: this.#closed.signal }, { isBackground: true });
         if (this.#entries.get(name) === entry) await this.#manager.reconnect(name);
       } else await server.catalog.refreshIfOlder(this.#settings.refreshIntervalMs);
       entry.failures = 0;

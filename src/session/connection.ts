@@ -10,7 +10,7 @@ import type { ResumedSession, TransportDependencies, TransportFactory } from "..
 import { type DetectedEra, openSession } from "./negotiate-era.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { OpenSessionOptions } from "./open-session.js";
-import { SessionPool, type SessionSlot } from "./session-pool.js";
+import { type SessionOpening, SessionPool, type SessionSlot } from "./session-pool.js";
 import { type ServerNotification, type Session, SHARED_IDENTITY } from "./session.js";
 import type { StoredSession } from "./stored-session.js";
 import { describeThrown } from "../errors/sanitize-text.js";
@@ -95,7 +95,7 @@ export class Connection {
       terminate: config.session.terminateOnClose,
       createCredentials: transportFactory.createCredentials,
       createStoredSession,
-      openSession: (slot, generation, previous) => this.#openSession(slot, generation, previous),
+      openSession: (slot, opening) => this.#openSession(slot, opening),
       onEvicted: options.onSlotEvicted,
     });
   }
@@ -192,9 +192,12 @@ export class Connection {
     await this.#transportFactory.close();
   }
 
-  async #openSession(slot: SessionSlot, generation: number, previous: Session | undefined): Promise<Session> {
+  async #openSession(slot: SessionSlot, opening: SessionOpening): Promise<Session> {
+    const { generation, previous, isBackground } = opening;
     const { cancellation, onOpened, onDisconnected } = this.#options;
     const { identity, storedSession } = slot;
+    const withoutLogin = isBackground ? slot.credentials?.withoutLogin() : undefined;
+    const credentials = withoutLogin ?? slot.credentials;
     const loaded = await storedSession?.load(previous);
     if (loaded === "modern") this.#options.era.isModern = true;
     const resumable = loaded === "modern" ? undefined : loaded;
@@ -202,13 +205,17 @@ export class Connection {
       resumable === undefined
         ? this.#resumeOption
         : { id: resumable.id, protocolVersion: resumable.metadata.protocolVersion };
-    const session = await this.#open(slot, {
-      cancellation,
-      resumed,
-      metadata: resumable?.metadata,
-      isShared: storedSession !== undefined || resumed !== undefined,
-      onDisconnected: () => onDisconnected(identity, generation),
-    });
+    const session = await this.#open(
+      { identity, credentials },
+      {
+        cancellation,
+        resumed,
+        metadata: resumable?.metadata,
+        isShared: storedSession !== undefined || resumed !== undefined,
+        onDisconnected: () => onDisconnected(identity, generation),
+      },
+    );
+    withoutLogin?.allowLogin();
     if (!session.isResumed) await storedSession?.save(session);
     await onOpened(identity, session, generation);
     return session;

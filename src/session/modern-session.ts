@@ -149,7 +149,7 @@ class ModernSession extends ChannelSession implements Session {
       capabilities: metadata.capabilities,
       canReceiveUnsolicited: channel.canReceiveUnsolicited,
       holdsProcess: () => this.#holdsProcess,
-      listen: (params, request) => this.#send(LISTEN_METHOD, params, request),
+      listen: (params, request) => this.#send(LISTEN_METHOD, params, { ...request, isBackground: true }),
     });
     channel.onNotification = (notification) => {
       if (notification.method === ACKNOWLEDGED) this.#listenStream.acknowledge(notification.params);
@@ -303,6 +303,7 @@ class ModernSession extends ChannelSession implements Session {
     {
       cancellation,
       context,
+      isBackground,
       headers,
       tracker,
       deferInput = false,
@@ -317,6 +318,7 @@ class ModernSession extends ChannelSession implements Session {
       {
         cancellation,
         context,
+        isBackground,
         headers: toolHeaders === undefined ? headers : { ...headers, ...toolHeaders },
         tracker,
         cancelMeta: this.#envelope,
@@ -330,9 +332,10 @@ class ModernSession extends ChannelSession implements Session {
    */
   async #wasReplacedByLegacyServer(error: unknown, request: SessionRequest): Promise<boolean> {
     if (!mayRequireSession(error)) return false;
-    const { cancellation, context } = request;
+    const { cancellation, context, isBackground } = request;
     try {
-      if (!this.#serverIsLegacy) await this.#send(DISCOVER_METHOD, {}, { cancellation, context });
+      if (!this.#serverIsLegacy)
+        await this.#send(DISCOVER_METHOD, {}, { cancellation, context, isBackground });
     } catch (rejection) {
       this.#serverIsLegacy = rejectsModernEra(rejection);
     }

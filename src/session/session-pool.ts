@@ -2,6 +2,7 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { Credentials } from "../auth/credentials.js";
 import type { CallContext } from "../config/call-context.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Session } from "./session.js";
 import type { StoredSession } from "./stored-session.js";
 
@@ -27,11 +28,7 @@ interface SessionPoolOptions {
   readonly terminate: boolean;
   readonly createCredentials: (() => Credentials) | undefined;
   readonly createStoredSession: ((identity: string) => StoredSession) | undefined;
-  readonly openSession: (
-    slot: SessionSlot,
-    generation: number,
-    previous: Session | undefined,
-  ) => Promise<Session>;
+  readonly openSession: (slot: SessionSlot, opening: SessionOpening) => Promise<Session>;
   readonly onEvicted: (identity: string) => void;
 }
 
@@ -92,7 +89,7 @@ export class SessionPool {
     const { createCredentials, createStoredSession, openSession } = this.#options;
     const slot: LeasedSlot = {
       identity,
-      currentSession: new CurrentSession((generation, previous) => openSession(slot, generation, previous)),
+      currentSession: new CurrentSession((opening) => openSession(slot, opening)),
       mutex: new Semaphore(1),
       credentials: createCredentials?.(),
       storedSession: createStoredSession?.(identity),
@@ -135,6 +132,7 @@ export class SessionPool {
 interface SessionHandle {
   /** Counts the sessions of one `CurrentSession`, from 1. */
   readonly generation: number;
+  readonly isBackground: boolean;
   readonly opening: Promise<Session>;
   /** Set once the session is open. */
   readonly session: Session | undefined;
@@ -142,8 +140,16 @@ interface SessionHandle {
 
 export type OpenSessionHandle = SessionHandle & { readonly session: Session };
 
-/** Opens the session of a generation, in place of the previous one that was invalidated. */
-type OpenSessionFn = (generation: number, previous: Session | undefined) => Promise<Session>;
+/** How a session is opened. */
+export interface SessionOpening {
+  readonly generation: number;
+  /** The session that it replaces, which was invalidated. */
+  readonly previous: Session | undefined;
+  /** No caller waits for the session, so opening it must not start a login. */
+  readonly isBackground: boolean;
+}
+
+type OpenSessionFn = (opening: SessionOpening) => Promise<Session>;
 
 /**
  * Keeps one session current. Only a caller with the current handle can invalidate it: when several
@@ -170,11 +176,22 @@ class CurrentSession {
     return current?.session?.isAlive === true ? (current as OpenSessionHandle) : undefined;
   }
 
-  /** Returns the current session or opens one. A cancellation ends only that caller's wait. */
-  async acquire(cancellation: CancelScope): Promise<OpenSessionHandle> {
+  /**
+   * Returns the current session or opens one. A cancellation ends only that caller's wait. If it is being opened in the
+   * background and requires a login, a caller who waits for it opens it again.
+   */
+  async acquire(
+    cancellation: CancelScope,
+    { isBackground = false }: { readonly isBackground?: boolean } = {},
+  ): Promise<OpenSessionHandle> {
     if (this.#current?.session?.isAlive === false) this.#current = undefined;
-    const handle = (this.#current ??= this.#start());
-    if (handle.session === undefined) await cancellation.race(handle.opening);
+    const handle = (this.#current ??= this.#start(isBackground));
+    try {
+      if (handle.session === undefined) await cancellation.race(handle.opening);
+    } catch (error) {
+      if (!handle.isBackground || isBackground || !isUnauthorized(error)) throw error;
+      return this.acquire(cancellation);
+    }
     return handle as OpenSessionHandle;
   }
 
@@ -194,11 +211,13 @@ class CurrentSession {
     await session?.close(options);
   }
 
-  #start(): SessionHandle {
+  #start(isBackground: boolean): SessionHandle {
     this.#generation += 1;
-    const handle: { generation: number; opening: Promise<Session>; session: Session | undefined } = {
-      generation: this.#generation,
-      opening: this.#open(this.#generation, this.#previous),
+    const generation = this.#generation;
+    const handle: SessionHandle & { session: Session | undefined } = {
+      generation,
+      isBackground,
+      opening: this.#open({ generation, previous: this.#previous, isBackground }),
       session: undefined,
     };
     handle.opening.then(
@@ -213,4 +232,8 @@ class CurrentSession {
     );
     return handle;
   }
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof McpRuntimeError && error.kind === "unauthorized";
 }

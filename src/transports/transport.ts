@@ -43,6 +43,8 @@ export interface TransportRequestOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The caller, for credentials that depend on it. */
   readonly context?: CallContext | undefined;
+  /** No caller waits for the response, so the request must not start a login. */
+  readonly isBackground?: boolean | undefined;
   readonly tracker?: RequestTracker | undefined;
   /** Sent as `_meta` of `notifications/cancelled`. */
   readonly cancelMeta?: JsonObject | undefined;

@@ -82,7 +82,7 @@ function unsupportedError({ method, capability }: RequestContext, server: string
 
 async function open(attempt: FailedAttempt, request: RequestContext): Promise<OpenSessionHandle> {
   try {
-    return await waitToConnect(request, attempt.slot.currentSession.acquire(request.cancellation));
+    return await waitToConnect(request, attempt.slot.currentSession.acquire(request.cancellation, request));
   } catch (error) {
     throw classifyError(error, attempt);
   }

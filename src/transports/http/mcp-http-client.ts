@@ -16,6 +16,7 @@ import {
 import { type FailedResponse, getRedirectTarget, fromHttpStatus } from "./http-errors.js";
 import type { HttpPool } from "../../net/http-pool.js";
 import { toJsonText } from "../json-rpc.js";
+import type { TransportRequestOptions } from "../transport.js";
 import { toRequestHeaders, omitReserved } from "./protocol-headers.js";
 import { isModernRequest, toModernHeaders } from "./modern-era.js";
 import { ChallengeTracker } from "../../auth/oauth-flow.js";
@@ -37,7 +38,11 @@ export interface McpHttpClientOptions {
 type Headers = Record<string, string>;
 
 /** Headers of one message, and the caller when credentials depend on it. */
-type RequestHeaderOptions = Pick<SendOptions, "headers" | "context">;
+type RequestHeaderOptions = Pick<SendOptions, "headers" | "context"> &
+  Pick<TransportRequestOptions, "isBackground">;
+
+/** No caller waits for what the session sends by itself. */
+const BACKGROUND: RequestHeaderOptions = { isBackground: true };
 
 const MAX_REDIRECTS = 3;
 
@@ -138,7 +143,13 @@ export class McpHttpClient {
     const resumeHeaders: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = this.#createHeaders({ accept: "text/event-stream", ...resumeHeaders });
     const httpRequest: HttpRequest = { method: "GET", path: this.#path, headers };
-    return new McpHttpRequest(this.#session, lane, httpRequest, events, {}).start();
+    const options = lane === "server-stream" ? BACKGROUND : {};
+    return new McpHttpRequest(this.#session, lane, httpRequest, events, options).start();
+  }
+
+  /** Sends a message whose response no caller waits for. */
+  postInBackground(message: JsonRpcMessage, events: HttpRequestEvents): HttpRequestHandler {
+    return this.post(message, "notification", events, BACKGROUND);
   }
 
   delete(events: HttpRequestEvents): HttpRequestHandler {
@@ -147,7 +158,7 @@ export class McpHttpClient {
       path: this.#path,
       headers: this.#createHeaders({}),
     };
-    return new McpHttpRequest(this.#session, "notification", httpRequest, events, {}).start();
+    return new McpHttpRequest(this.#session, "notification", httpRequest, events, BACKGROUND).start();
   }
 
   /** Reads the beginning of an error response and converts it to an error. */
@@ -262,8 +273,9 @@ class McpHttpRequest implements HttpRequestEvents {
     if (reason === undefined) return undefined;
     return new PrefixReader(clock, (body) => {
       this.#handler.discard();
+      const { context, isBackground } = this.#options;
       void this.#sendWithAuth(
-        () => credentials.renewAfter(auth, { response, reason }, this.#options.context),
+        () => credentials.renewAfter(auth, { response, reason, isBackground }, context),
         () => this.#forwardResponse(response, body),
       );
     });

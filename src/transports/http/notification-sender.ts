@@ -29,7 +29,7 @@ export class NotificationSender {
   }
 
   post(message: JsonRpcMessage, session: SessionState): Promise<void> {
-    return this.#send(session, (events) => this.#httpClient.post(message, "notification", events));
+    return this.#send(session, (events) => this.#httpClient.postInBackground(message, events));
   }
 
   terminateSession(): Promise<void> {

@@ -34,7 +34,7 @@ function createPool({ maxSlots = 10, failures = 0 } = {}) {
     terminate: true,
     createCredentials: undefined,
     createStoredSession: undefined,
-    openSession: async ({ identity }, generation) => {
+    openSession: async ({ identity }, { generation }) => {
       failuresLeft -= 1;
       if (failuresLeft >= 0) throw new Error("handshake failed");
       const session = new PooledSession(`${identity}-${generation}`);
