@@ -25,7 +25,7 @@ export interface McpTask {
   readonly lastUpdatedAt?: string | undefined;
   /** How long the server keeps the task after its creation, in milliseconds; `undefined` if that is unlimited or unknown. */
   readonly ttlMs?: number | undefined;
-  /** How long to wait between two status requests, in milliseconds, if the server provides it. */
+  /** How long to wait between two status requests, in milliseconds, if the server provides it. This client waits 100 at least. */
   readonly pollIntervalMs?: number | undefined;
 }
 

@@ -35,7 +35,8 @@ export interface AwaitedTask {
 
 /** How long to wait between two status requests if the server does not provide it. */
 const DEFAULT_POLL_INTERVAL_MS = 1_000;
-const MIN_POLL_INTERVAL_MS = 10;
+/** A server may provide 0: ten requests a second are enough to notice the end of a task soon. */
+const MIN_POLL_INTERVAL_MS = 100;
 /** A server may provide any interval; the status of a task that has ended should be known before `taskMs`. */
 const MAX_POLL_INTERVAL_MS = 300_000;
 /** Tasks that were created together are not polled together. */
@@ -181,8 +182,8 @@ export class TaskPoller {
     const { clock, random, lifecycle } = this.#deps;
     const { taskMs } = lifecycle.config.timeouts;
     const maxMs = taskMs === 0 ? MAX_POLL_INTERVAL_MS : Math.min(MAX_POLL_INTERVAL_MS, taskMs / 2);
-    const intervalMs = Math.min(this.#task?.pollIntervalMs ?? DEFAULT_POLL_INTERVAL_MS, maxMs);
-    return delay(Math.max(MIN_POLL_INTERVAL_MS, intervalMs) * (1 + JITTER * random()), clock, cancellation);
+    const intervalMs = Math.max(this.#task?.pollIntervalMs ?? DEFAULT_POLL_INTERVAL_MS, MIN_POLL_INTERVAL_MS);
+    return delay(Math.min(intervalMs, maxMs) * (1 + JITTER * random()), clock, cancellation);
   }
 
   /** Returns the result of the task; `undefined` while it is running. */

@@ -91,6 +91,25 @@ describe("a task", () => {
     },
   );
 
+  it.each([0, 1])(
+    "with a poll interval of %d ms is polled at most ten times a second",
+    async (pollInterval) => {
+      let polls = 0;
+      await using server = await startRawServer(({ method, id, response }) => {
+        if (method === "tools/call") sendJson(response, id, { task: { ...task, pollInterval } });
+        else if (method === "tasks/get") {
+          polls += 1;
+          sendJson(response, id, { ...task, pollInterval });
+        } else return false;
+        return;
+      });
+      await using client = createTestClient(server, { timeouts: { taskMs: 1_000 } });
+      const failure = await rejection(client.callTool(echo(), { task: true }));
+      expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true });
+      expect(polls).toBeLessThanOrEqual(10);
+    },
+  );
+
   it.each<[string, readonly number[], object, number]>([
     ["waits for its server if it cannot be reached once, and again later", [1, 3], { content: [] }, 4],
     ["is given up if its server cannot be reached for five minutes", [1, 2, 3], { kind: "unavailable" }, 2],
