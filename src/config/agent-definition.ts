@@ -4,7 +4,7 @@ import { isDenseArray, isPlainObject, type JsonObject } from "../json/json.js";
 import { parseJsonPath, SUPPORTED_PATHS } from "../json/json-path.js";
 import { describeValue } from "../json/describe-value.js";
 import { safeClone, type SafeCloneOptions } from "../json/safe-clone.js";
-import { addIssueAt, option, parsePart } from "./parse-options.js";
+import { addIssueAt, type IssueContext, option, parsePart } from "./parse-options.js";
 
 /** Accepts the listed values and, for JSON imported as a module, any string. */
 type AnyOf<Values extends string> = Values | (string & {});
@@ -40,9 +40,10 @@ function withInputType<Schema extends z.ZodType, Input extends z.input<Schema>>(
 
 /** The name that an object uses for a field: in camel case, in snake case, or another one. */
 export function findSpelling(object: JsonObject, ...names: readonly [string, ...string[]]): string {
-  const spellings = names.flatMap((name) => [name, toSnakeCase(name)]);
-  const hasValue = (name: string) => Object.hasOwn(object, name) && object[name] !== undefined;
-  return spellings.find(hasValue) ?? names[0];
+  for (const name of names)
+    for (const spelling of [name, toSnakeCase(name)])
+      if (Object.hasOwn(object, spelling) && object[spelling] !== undefined) return spelling;
+  return names[0];
 }
 
 function toSnakeCase(name: string): string {
@@ -58,9 +59,42 @@ function optional<Schema extends z.ZodType>(schema: Schema) {
   return withDefault(schema, undefined);
 }
 
+/** A definition may have any number of problems, and an error shows the first ones. No more than these are looked for. */
+export const MAX_PROBLEMS = 20_000;
+
+/** Added to the problems if there are too many. */
+export const MORE_PROBLEMS = `has at least ${MAX_PROBLEMS} problems; the rest was not checked`;
+
+type ListContext = IssueContext & { readonly issues: readonly unknown[] };
+
+/** Parses values one by one, until there are too many problems. */
+function parseEach<Value, Parsed>(
+  values: readonly Value[],
+  context: ListContext,
+  parse: (value: Value, index: number) => Parsed,
+): Parsed[] {
+  const parsed: Parsed[] = [];
+  for (const [index, value] of values.entries()) {
+    if (context.issues.length >= MAX_PROBLEMS) {
+      addIssueAt(context, [], MORE_PROBLEMS);
+      break;
+    }
+    parsed.push(parse(value, index));
+  }
+  return parsed;
+}
+
 function list<Item extends z.ZodType>(item: Item) {
-  const items: z.ZodType<z.output<Item>[], readonly z.input<Item>[]> = z.array(item);
-  return withDefault(option.opaque<readonly z.input<Item>[]>("an array", isDenseArray).pipe(items), []);
+  const items = option
+    .opaque<readonly z.input<Item>[]>("an array", isDenseArray)
+    .transform((values, context) =>
+      parseEach(
+        values,
+        context,
+        (value, index) => parsePart(item, value, context, [index]) as z.output<Item>,
+      ),
+    );
+  return withDefault(items, []);
 }
 
 /** One of these values, in upper or lower case. */
@@ -81,7 +115,7 @@ function matchIgnoringCase<Value extends string>(
 function cloned<Value>(schema: z.ZodType<Value, Value>, options: SafeCloneOptions) {
   return schema.transform((value, context) => {
     const { copy, problems } = safeClone(value, options);
-    for (const { path, message } of problems) addIssueAt(context, path, message);
+    parseEach(problems, context, ({ path, message }) => addIssueAt(context, path, message));
     return copy as Value;
   });
 }
@@ -153,7 +187,7 @@ const PROPERTY_SCHEMA = plainObject.transform((value, context): ArgumentProperty
 const PROPERTIES_SCHEMA = option
   .opaque<Readonly<Record<string, JsonObject>>>("an object", isPlainObject)
   .transform((properties, context) =>
-    Object.entries(properties).map(([path, property]) => {
+    parseEach(Object.entries(properties), context, ([path, property]) => {
       // Arguments are an object, so the first segment is a name.
       if (typeof parseJsonPath(path)?.[0] === "string")
         return [path, parsePart(PROPERTY_SCHEMA, property, context, [path]) ?? z.NEVER] as const;

@@ -2,7 +2,14 @@ import { z } from "zod";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { describeValue, formatPath } from "../json/describe-value.js";
 import { isPlainObject, parseJson } from "../json/json.js";
-import { AGENT_SCHEMA, findSpelling, type McpAgentResource, type ToolSnapshot } from "./agent-definition.js";
+import {
+  AGENT_SCHEMA,
+  findSpelling,
+  MAX_PROBLEMS,
+  type McpAgentResource,
+  MORE_PROBLEMS,
+  type ToolSnapshot,
+} from "./agent-definition.js";
 import { addIssueAt, flattenIssues, parseOptions, ZOD_CONTEXT } from "./parse-options.js";
 
 const SUBJECT = "The agent definition";
@@ -32,7 +39,8 @@ type ParsedTool = ParsedResource["availableTools"][number];
 /** What is found while a definition is converted. Paths have the names of the schema. */
 interface AgentReport {
   readonly warnings: string[];
-  readonly addIssue: (path: Path, message: string) => void;
+  /** Up to a number of problems, so that a message is created only if it is used. */
+  readonly addIssue: (path: Path, describe: () => string) => void;
   /** Formats a path in the spelling of the input. */
   readonly locate: (path: Path) => string;
 }
@@ -41,13 +49,18 @@ interface AgentReport {
 const PARSED_AGENT_SCHEMA = z.unknown().transform((agent, context): ParsedAgent => {
   const report: AgentReport = {
     warnings: [],
-    addIssue: (path, message) => addIssueAt(context, toInputPath(agent, path), message),
+    addIssue: (path, describe) => {
+      if (context.issues.length < MAX_PROBLEMS) addIssueAt(context, toInputPath(agent, path), describe());
+      else if (context.issues.length === MAX_PROBLEMS) addIssueAt(context, [], MORE_PROBLEMS);
+    },
     locate: (path) => formatPath(toInputPath(agent, path)),
   };
   const parsed = AGENT_SCHEMA.safeParse(agent, ZOD_CONTEXT);
   if (!parsed.success) {
-    for (const { path, message } of flattenIssues(parsed.error.issues))
-      report.addIssue(path, message + suggestMisspelledKey(agent, toInputPath(agent, path)));
+    for (const { path, message } of flattenIssues(parsed.error.issues)) {
+      const inputPath = toInputPath(agent, path);
+      addIssueAt(context, inputPath, message + suggestMisspelledKey(agent, inputPath));
+    }
     return z.NEVER;
   }
   const slugs = new Map<string, Path>();
@@ -60,8 +73,10 @@ const PARSED_AGENT_SCHEMA = z.unknown().transform((agent, context): ParsedAgent 
     // Servers are looked up by slug: two resources with the same slug would be the same server.
     const first = resource.isEnabled ? findFirstUse(slugs, slug, path) : undefined;
     if (first !== undefined) {
-      const message = `duplicate slug, also used by ${report.locate(first)}; each enabled resource needs a unique slug`;
-      report.addIssue([...path, resource.slug === undefined ? "name" : "slug"], message);
+      const key = resource.slug === undefined ? "name" : "slug";
+      const describe = () =>
+        `duplicate slug, also used by ${report.locate(first)}; each enabled resource needs a unique slug`;
+      report.addIssue([...path, key], describe);
     }
     return [{ ...resource, slug, availableTools: toSnapshots(resource, path, report) }];
   });
@@ -74,8 +89,9 @@ function toSnapshots(resource: ParsedResource, resourcePath: Path, report: Agent
     const path = [...resourcePath, "availableTools", index];
     const first = findFirstUse(names, tool.name, path);
     if (first !== undefined) {
-      const message = `duplicate name, also used by ${report.locate(first)}; each tool needs a unique name`;
-      report.addIssue([...path, "name"], message);
+      const describe = () =>
+        `duplicate name, also used by ${report.locate(first)}; each tool needs a unique name`;
+      report.addIssue([...path, "name"], describe);
     }
     const subject = `Agent resource ${JSON.stringify(resource.name)}, tool ${JSON.stringify(tool.name)}`;
     const warn = (key: string, problem: string) =>
