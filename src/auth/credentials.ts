@@ -1,3 +1,4 @@
+import type { Clock } from "../async/clock.js";
 import { isAuthGrant, type ParsedGrant, AUTH_GRANT_SCHEMA } from "../config/auth-grant.js";
 import type { CallContext } from "../config/call-context.js";
 import type { CredentialSources, HeaderValues, OAuthProvider } from "../config/credential-options.js";
@@ -270,7 +271,11 @@ function createAnonymousContext(server: string): CallContext {
 export function createCredentialsProvider(
   config: ServerConfig,
   address: WebAddress<string> & HttpOptions,
-  { redactor, keys }: { readonly redactor: Redactor; readonly keys: ClientKeys },
+  {
+    redactor,
+    keys,
+    clock,
+  }: { readonly redactor: Redactor; readonly keys: ClientKeys; readonly clock: Clock },
 ) {
   const { name: server, timeouts } = config;
   const { connectMs } = timeouts;
@@ -287,7 +292,7 @@ export function createCredentialsProvider(
   });
   // One DPoP key for all identities: it identifies the client, and must outlive evicted identities.
   const dpop = new Dpop(address.dpop, keys);
-  const deps = { server, url, redactor, fetch, dpop, headersProvider, auth };
+  const deps = { server, url, redactor, fetch, dpop, clock, headersProvider, auth };
   return {
     createCredentials:
       headersProvider === undefined && auth === undefined ? undefined : () => new Credentials(deps),

@@ -1,4 +1,5 @@
 import { SingleFlight } from "../async/single-flight.js";
+import type { Clock } from "../async/clock.js";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider, OAuthTokens } from "../config/credential-options.js";
 import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-secrets.js";
@@ -19,6 +20,7 @@ export interface OAuthDependencies {
   readonly redactor: Redactor;
   readonly fetch: OneOffFetch;
   readonly dpop: Dpop;
+  readonly clock: Clock;
 }
 
 /** Where the tokens of one identity come from: the user's OAuth provider or a grant. */
@@ -50,8 +52,8 @@ export class OAuthFlow {
   #challenge: Challenge = {};
   /** The scope that was requested last. */
   #requestedScope: string | undefined;
-  /** A refresh token that was rejected in the background, and is not tried there again. */
-  #rejectedRefreshToken: string | undefined;
+  /** The last refresh token that has failed in the background. */
+  #failedRefresh: FailedRefresh | undefined;
 
   constructor(deps: OAuthDependencies) {
     this.#deps = deps;
@@ -74,17 +76,28 @@ export class OAuthFlow {
     }
   }
 
-  /** Refreshes an expired token without a login. Returns false, and changes nothing, if that fails. */
+  /**
+   * Refreshes an expired token without a login. Returns false, and changes nothing, if that fails. A rejected refresh
+   * token is not tried again; after other failures, growing delays keep requests in the background, which may be caused
+   * by the server, from flooding the authorization server.
+   */
   async refresh(source: OAuthProvider, used: string | undefined, response: ResponseHead): Promise<boolean> {
-    const { refresh_token: refreshToken = this.#rejectedRefreshToken } = (await this.getTokens(source)) ?? {};
-    if (response.status !== 401 || refreshToken === this.#rejectedRefreshToken) return false;
+    const { refresh_token: refreshToken } = (await this.getTokens(source)) ?? {};
+    const { clock } = this.#deps;
+    const failed = this.#failedRefresh?.refreshToken === refreshToken ? this.#failedRefresh : undefined;
+    const mustWait = failed !== undefined && clock.now() < failed.retryAt;
+    if (response.status !== 401 || refreshToken === undefined || mustWait) return false;
+    let isRejected = false;
     const onRejected = () => {
-      this.#rejectedRefreshToken = refreshToken;
+      isRejected = true;
     };
     const authorize = async () => {
       try {
         await this.#authorize(withoutLogin(source, onRejected), response.status);
       } catch {
+        const delayMs = Math.min((failed?.delayMs ?? MIN_REFRESH_DELAY_MS / 2) * 2, MAX_REFRESH_DELAY_MS);
+        const retryAt = isRejected ? Number.POSITIVE_INFINITY : clock.now() + delayMs;
+        this.#failedRefresh = { refreshToken, delayMs, retryAt };
         throw new RefreshFailed();
       }
     };
@@ -322,6 +335,17 @@ interface Renewal {
   readonly response: ResponseHead;
   readonly authorize: () => Promise<void>;
 }
+
+/** A refresh token that has failed in the background. */
+interface FailedRefresh {
+  readonly refreshToken: string;
+  readonly delayMs: number;
+  /** When it may be tried again in the background, in clock time. */
+  readonly retryAt: number;
+}
+
+const MIN_REFRESH_DELAY_MS = 10_000;
+const MAX_REFRESH_DELAY_MS = 300_000;
 
 /** A refresh without a login has failed; a call that waited for it may still start one. */
 class RefreshFailed extends Error {}

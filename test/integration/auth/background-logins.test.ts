@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type McpClient, type McpToolset } from "../../../src/index.js";
+import { McpServerManager, type McpServerManagerOptions } from "../../../src/manager/index.js";
 import { echo, emitUntil, eventually, NO_RETRY, recordWarnings, rejection } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -34,6 +36,11 @@ function getClient(mcp: McpToolset): McpClient {
 function createToolset(world: World, auth: MemoryOAuthProvider, logger = new RecordingLogger()) {
   const server = { url: world.oauth.url, auth, optional: true, ...NO_RETRY };
   return createMcpTools({ srv: server }, { logger, reconnection: false });
+}
+
+function createManager(world: World, auth: MemoryOAuthProvider, options: McpServerManagerOptions) {
+  const server = { url: world.oauth.url, auth, optional: true, ...NO_RETRY };
+  return new McpServerManager({ srv: server }, { logger: new RecordingLogger(), ...options });
 }
 
 /** The server loses the session after it has announced a change, and before the tools are listed again. */
@@ -175,6 +182,67 @@ describe("no login is started without a caller", () => {
     revokeAllTokens(world);
     await client.callTool(echo());
     expect(warnings.join("\n")).toContain("did not restore log level");
+    expect(provider.redirects).toHaveLength(1);
+  });
+});
+
+describe("a token that cannot be refreshed because the authorization server is down", () => {
+  it("is refreshed in the background with growing delays, and by each call at once", async () => {
+    const clock = new FakeClock();
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    await using manager = createManager(world, provider, { clock, reconnection: false });
+    await manager.connect();
+    const client = manager.clients.get("srv");
+    let failures = 0;
+    let changes = 0;
+    manager.on("toolsListed", ({ kind }) => (failures += kind === "unauthorized" ? 1 : 0));
+    client?.on("toolsChanged", () => (changes += 1));
+    const before = world.oauth.tokenRequests.length;
+    /** The token requests of a listing that the server causes after some time. */
+    const refreshAfter = async (ms: number): Promise<number> => {
+      clock.advance(ms);
+      const failuresBefore = failures;
+      const isAnnounced = changes;
+      await emitUntil(
+        () => world.mcp.notifyToolsChanged(),
+        () => changes > isAnnounced,
+      );
+      await eventually(() => failures > failuresBefore);
+      return world.oauth.tokenRequests.length - before;
+    };
+    world.oauth.revokeAccessTokens();
+    world.oauth.isDown = true;
+    expect(await refreshAfter(0)).toBe(1);
+    expect(await refreshAfter(1_000)).toBe(1);
+    expect(await refreshAfter(10_000)).toBe(2);
+    expect(await refreshAfter(10_000)).toBe(2);
+    expect(await refreshAfter(10_000)).toBe(3);
+    expect(provider.redirects).toHaveLength(1);
+    await client?.callTool(echo()).catch(() => undefined);
+    expect(world.oauth.tokenRequests.length - before).toBe(4);
+    world.oauth.isDown = false;
+    expect((await client?.callTool(echo("in")))?.text()).toBe("in");
+  });
+
+  it("is tried by background attempts with the delays for rejected credentials", async () => {
+    const clock = new FakeClock();
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    const repair = world.mcp.addFault({ type: "status", status: 500 }, { method: "initialize" });
+    await using manager = createManager(world, provider, { clock });
+    await manager.connect().catch(() => undefined);
+    repair();
+    world.oauth.revokeAccessTokens();
+    world.oauth.isDown = true;
+    const before = world.oauth.tokenRequests.length;
+    /** The first attempt follows a failure of the server, and the others one of the credentials. */
+    for (const [index, delayMs] of [500, 30_000, 60_000, 120_000].entries()) {
+      const hasFailed = () => manager.clients.get("srv")?.metrics().handshakes.failures === index + 1;
+      await eventually(() => hasFailed() && clock.pending === 1);
+      clock.advance(delayMs * 1.2);
+      await eventually(() => world.oauth.tokenRequests.length === before + index + 1);
+    }
     expect(provider.redirects).toHaveLength(1);
   });
 });
