@@ -173,17 +173,18 @@ export class ClientLifecycle {
   }
 
   /**
-   * Notifies the server on all sessions that are open or opening: it may have requested the roots before a session is
-   * restored. Later sessions request the roots themselves.
+   * Notifies the server on all sessions that are open or opening, of one identity or of all: it may have requested the
+   * roots before a session is restored. Later sessions request the roots themselves.
    */
-  async sendRootsListChanged(): Promise<void> {
+  async sendRootsListChanged(identity: string | undefined): Promise<void> {
     const { name: server, handlers } = this.config;
     if (typeof handlers.roots !== "function") {
       const text = `The roots of server "${server}" cannot change: set roots to a function in its definition.`;
       throw new McpRuntimeError("invalid-config", text, { server });
     }
+    const slots = this.#slots.filter((slot) => identity === undefined || slot.identity === identity);
     await Promise.all(
-      this.#slots.map(async ({ currentSession }) => {
+      slots.map(async ({ currentSession }) => {
         const session = await currentSession.current?.opening.catch(() => undefined);
         if (session?.isAlive === true) await session.sendRootsListChanged?.();
       }),

@@ -542,11 +542,13 @@ export class McpClient implements AsyncDisposable {
 
   /**
    * Notifies the server that the function `roots` now returns other roots: many servers request them only once. Sent on
-   * the open sessions of all identities; servers of revision 2026-07-28 request the roots when they need them.
-   * @throws {McpRuntimeError} kind `invalid-config` if `roots` is not a function.
+   * the open sessions of all identities, or with a `context` on that of the caller; servers of revision 2026-07-28 request
+   * the roots when they need them. Sessions that are opening are waited for, at most `timeoutMs`.
+   * @throws {McpRuntimeError} kind `invalid-config` if `roots` is not a function, `timeout` if a session did not open in time;
+   * the others have been notified.
    */
-  async sendRootsListChanged(): Promise<void> {
-    await this.#components.lifecycle.sendRootsListChanged();
+  async sendRootsListChanged(options: RequestOptions = {}): Promise<void> {
+    await this.#components.runner.sendRootsListChanged(options);
   }
 
   /**

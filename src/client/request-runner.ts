@@ -175,6 +175,24 @@ export class RequestRunner {
     });
   }
 
+  /** Notifies the server on the open sessions of a caller, or of all, that the roots have changed. */
+  async sendRootsListChanged(options: RequestOptions): Promise<void> {
+    const { server, clock, lifecycle } = this.#deps;
+    assertRequestOptions(server, options);
+    const ms = options.timeoutMs ?? lifecycle.config.timeouts.requestMs;
+    const text = `Server "${server}" was not notified on all of its sessions that its roots have changed: that took longer than ${ms} ms.`;
+    const createError = () => new McpRuntimeError("timeout", text, { server });
+    const cancellation = CancelScope.fromSignal(options.signal);
+    await this.#runInEpoch(cancellation, async () => {
+      cancellation.throwIfCancelled();
+      const identity =
+        options.context === undefined ? undefined : this.#resolveIdentity(options, {}).identity;
+      await withDeadline({ ms, clock, cancellation, createError }, (limited) =>
+        limited.race(lifecycle.sendRootsListChanged(identity)),
+      );
+    });
+  }
+
   /** Tries a handshake without a call. Never rejects. */
   async isReachable(scope: CancelScope): Promise<boolean> {
     const cancellation = scope.child();

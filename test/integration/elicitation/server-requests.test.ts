@@ -174,6 +174,51 @@ describe("roots of a function", () => {
     expect(server.received("notifications/roots/list_changed")).toHaveLength(1);
   });
 
+  it("are not waited for on a session that does not open: signal and timeout end the wait", async () => {
+    const { promise: isReleased, resolve: release } = deferred();
+    await using server = await startMcpTestServer({
+      intercept: async ({ body }) => {
+        if (JSON.stringify(body).includes("notifications/initialized")) await isReleased;
+        return false;
+      },
+    });
+    await using client = createTestClient(server, {
+      roots: () => [],
+      identity: ({ configurable }) => String(configurable["user"]),
+    });
+    const contextOf = (user: string) => ({ context: { configurable: { user } } });
+    const opening = client.ensureSession(contextOf("ann"));
+    await server.waitFor("notifications/initialized");
+    const aborter = new AbortController();
+    const aborted = rejection(client.sendRootsListChanged({ signal: aborter.signal }));
+    aborter.abort(new Error("enough"));
+    expect((await aborted).message).toBe("enough");
+    expect(await rejection(client.sendRootsListChanged({ timeoutMs: 20 }))).toMatchObject({
+      kind: "timeout",
+      server: "test",
+    });
+    await client.sendRootsListChanged(contextOf("bob"));
+    expect(await rejection(client.sendRootsListChanged({ timeout: 20 } as object))).toMatchObject({
+      kind: "invalid-config",
+    });
+    release();
+    await opening;
+  });
+
+  it("are notified on the sessions of one caller with its context", async () => {
+    await using server = await startMcpTestServer();
+    await using client = createTestClient(server, {
+      roots: () => [],
+      identity: ({ configurable }) => String(configurable["user"]),
+    });
+    const contextOf = (user: string) => ({ context: { configurable: { user } } });
+    for (const user of ["ann", "bob"]) await client.ensureSession(contextOf(user));
+    await client.sendRootsListChanged(contextOf("ann"));
+    expect(server.received("notifications/roots/list_changed")).toHaveLength(1);
+    await client.sendRootsListChanged();
+    expect(server.received("notifications/roots/list_changed")).toHaveLength(3);
+  });
+
   it("are a condition of the notification: fixed roots cannot change", async () => {
     await using server = await startSdkServer(createElicitingServer);
     await using client = createTestClient(server, { roots: HANDLERS.roots });
