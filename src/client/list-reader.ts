@@ -191,7 +191,7 @@ function isKnown<Item>(value: unknown, itemsById: ReadonlyMap<string, Item>, kin
   return "problem" in parsed || itemsById.has(kind.idOf(parsed.item));
 }
 
-/** Adds an item, or returns the problem why it was skipped. */
+/** Adds an item. Returns why it was skipped, or a warning about it. */
 function addItem<Item>(
   value: unknown,
   itemsById: Map<string, Item>,
@@ -202,7 +202,7 @@ function addItem<Item>(
   const id = kind.idOf(parsed.item);
   if (itemsById.has(id)) return `${kind.itemName} "${excerpt(id)}" is listed twice; the first one is used.`;
   itemsById.set(id, parsed.item);
-  return undefined;
+  return parsed.warning === undefined ? undefined : `${describeItem(value, kind)} ${parsed.warning}.`;
 }
 
 function describeItem(value: unknown, { itemName }: { readonly itemName: string }): string {

@@ -68,8 +68,10 @@ export interface McpPromptInfo extends BaseInfo {
   readonly arguments: readonly McpPromptArgument[];
 }
 
-/** A parsed list item, or why it is invalid. */
-export type ParsedInfo<Item> = { readonly item: Item } | { readonly problem: string };
+/** A parsed list item with a warning about it, if there is any; or why it is invalid. */
+export type ParsedInfo<Item> =
+  | { readonly item: Item; readonly warning?: string | undefined }
+  | { readonly problem: string };
 
 /** Lenient: invalid optional fields are dropped; only a tool that cannot be called is a problem. */
 export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
@@ -92,7 +94,7 @@ export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
     const field = optional[key as keyof McpToolInfo];
     if (field !== undefined) item[key] = field;
   }
-  return { item };
+  return withWarning(item, value);
 }
 
 /** Call for the tools of a list, which all users of it share. `freezeIfListed` freezes their schemas. */
@@ -145,7 +147,7 @@ export function parseResourceInfo(value: unknown): ParsedInfo<McpResourceInfo> {
   const parsed = parseContentInfo(value, "uri");
   const size = isPlainObject(value) ? value["size"] : undefined;
   const hasSize = typeof size === "number" && size >= 0;
-  return "item" in parsed && hasSize ? { item: { ...parsed.item, size } } : parsed;
+  return "item" in parsed && hasSize ? { ...parsed, item: { ...parsed.item, size } } : parsed;
 }
 
 export function parseResourceTemplateInfo(value: unknown): ParsedInfo<McpResourceTemplateInfo> {
@@ -167,7 +169,8 @@ function parseContentInfo<Key extends "uri" | "uriTemplate">(
     mimeType: cleanString(mimeType),
     annotations: optionalObject(annotations),
   });
-  return { item: { ...id, name: cleanString(name) ?? address, ...parseBaseInfo(value), ...optional } };
+  const item = { ...id, name: cleanString(name) ?? address, ...parseBaseInfo(value), ...optional };
+  return withWarning(item, value);
 }
 
 export function parsePromptInfo(value: unknown): ParsedInfo<McpPromptInfo> {
@@ -176,9 +179,9 @@ export function parsePromptInfo(value: unknown): ParsedInfo<McpPromptInfo> {
   if (typeof name !== "string") return { problem: "has no name" };
   if (promptArguments !== undefined && promptArguments !== null && !Array.isArray(promptArguments))
     return { problem: "has arguments that are not an array" };
-  return {
-    item: { name, arguments: (promptArguments ?? []).flatMap(parsePromptArgument), ...parseBaseInfo(value) },
-  };
+  const parsedArguments = (promptArguments ?? []).flatMap(parsePromptArgument);
+  const item = { name, arguments: parsedArguments, ...parseBaseInfo(value) };
+  return withWarning(item, { ...value, annotations: undefined });
 }
 
 function parsePromptArgument(value: unknown): McpPromptArgument[] {
@@ -208,6 +211,21 @@ function optionalString(value: unknown): string | undefined {
 
 /** The limit for one field of an item that is kept as sent. Copying and freezing many values would take too long. */
 const MAX_FIELD_CHARS = 1_048_576;
+
+/** Adds a warning if fields of an item were too large to be kept. */
+function withWarning<Item extends BaseInfo & Pick<McpToolInfo, "annotations">>(
+  item: Item,
+  { annotations, icons, _meta }: JsonObject,
+): ParsedInfo<Item> {
+  const dropped = [
+    isPlainObject(annotations) && item.annotations === undefined ? ["annotations"] : [],
+    Array.isArray(icons) && item.icons === undefined ? ["icons"] : [],
+    isPlainObject(_meta) && item.meta !== _meta ? ["_meta"] : [],
+  ].flat();
+  if (dropped.length === 0) return { item };
+  const fields = dropped.join(" and ");
+  return { item, warning: `has more than ${MAX_FIELD_CHARS} characters of ${fields}, which are not used` };
+}
 
 /** Keeps who may see the tool of a `_meta` that is too large: without it, models would see a tool that is not for them. */
 function keepUi(meta: unknown): JsonObject | undefined {

@@ -72,6 +72,35 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
     ]);
   });
 
+  it("lose large icons, annotations and _meta, with a warning", async () => {
+    const src = "x".repeat(1_100_000);
+    const plain = { inputSchema: { type: "object" } };
+    await using server = await startEraServer(era, {
+      tools: [tool("good")],
+      malformedTools: [
+        { ...plain, name: "icons", icons: [{ src }] },
+        { ...plain, name: "others", annotations: { src }, _meta: { src, ui: { visibility: ["app"] } } },
+      ],
+      resources: [],
+    });
+    const resources = [{ uri: "file:///a", name: "a", icons: [{ src }] }];
+    server.addFault({ type: "result", result: { resources } }, { method: "resources/list" });
+    await using client = createTestClient(server);
+    const warnings = recordWarnings(client);
+    expect(await client.listTools()).toMatchObject([
+      { name: "good" },
+      { name: "icons" },
+      { name: "others", meta: { ui: { visibility: ["app"] } } },
+    ]);
+    await client.listResources();
+    await eventually(() => warnings.length >= 3);
+    expect(warnings).toEqual([
+      'Server "test": tool "icons" has more than 1048576 characters of icons, which are not used.',
+      'Server "test": tool "others" has more than 1048576 characters of annotations and _meta, which are not used.',
+      'Server "test": resource "a" has more than 1048576 characters of icons, which are not used.',
+    ]);
+  });
+
   it("can have any name", async () => {
     const names = ["__proto__", "constructor", "", "with space", "toString"];
     await using server = await startEraServer(era, { tools: names.map(tool) });
