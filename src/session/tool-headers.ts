@@ -1,9 +1,5 @@
 import { excerpt, printValue } from "../errors/sanitize-text.js";
-import {
-  SCHEMA_ARRAY_KEYWORDS,
-  SCHEMA_KEYWORDS,
-  SCHEMA_MAP_KEYWORDS,
-} from "../json-schema/sanitize-schema.js";
+import { formOf } from "../json-schema/keywords.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { encodeHeaderValue } from "../transports/http/modern-era.js";
 
@@ -101,11 +97,9 @@ function getChildNodes({ schema, path }: SchemaNode): SchemaNode[] {
       return Object.entries(toObject(value)).flatMap(([name, property]) =>
         toNodes([property], path && [...path, name]),
       );
-    const isMap = SCHEMA_MAP_KEYWORDS.has(keyword);
-    const isSchema = SCHEMA_KEYWORDS.has(keyword) || SCHEMA_ARRAY_KEYWORDS.has(keyword);
-    return isMap || isSchema
-      ? toNodes(isMap ? Object.values(toObject(value)) : [value].flat(), undefined)
-      : [];
+    const form = formOf(keyword, value, "2020-12");
+    if (form === "map") return toNodes(Object.values(toObject(value)), undefined);
+    return form === "schema" || form === "schemas" ? toNodes([value].flat(), undefined) : [];
   });
 }
 
