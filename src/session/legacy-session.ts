@@ -7,7 +7,7 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
 import { LEGACY_VERSIONS } from "./protocol-eras.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
-import { stripTask } from "./server-requests/input-required.js";
+import { INPUT_REQUIRED, stripTask } from "./server-requests/input-required.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
 import { ChannelSession, type SessionChannel } from "./session-channel.js";
 import {
@@ -193,7 +193,7 @@ class LegacySession extends ChannelSession implements Session {
       const sent = params["task"] === undefined || this.#supportsTasks ? params : stripTask(params);
       const result = await this.channel.request(request.method, sent, request);
       this.isConfirmed = true;
-      return result;
+      return result["resultType"] === INPUT_REQUIRED ? stripResultType(result) : result;
     } finally {
       this.endRequest();
     }
@@ -202,4 +202,10 @@ class LegacySession extends ChannelSession implements Session {
   openServerStream(options?: ServerStreamOptions): Promise<void> {
     return this.channel.openServerStream(options);
   }
+}
+
+/** Results of this era are complete: one that claims to require input would not be checked like a result. */
+function stripResultType(result: JsonObject): JsonObject {
+  const { resultType: _, ...complete } = result;
+  return complete;
 }

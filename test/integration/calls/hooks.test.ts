@@ -6,6 +6,8 @@ import { type BeforeToolCallInput, createMcpTools, type AfterToolCallResult } fr
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { rejection, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
+import { sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { invokeTool } from "../../fixtures/toolsets.js";
 
@@ -261,5 +263,40 @@ describe("customData", () => {
   it("must be a function", async () => {
     const failure = await rejection(createMcpTools({}, { customData: "cost" as never }));
     expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path: "customData" }] });
+  });
+});
+
+describe("a result of a server with sessions that claims to require input", () => {
+  const text = { type: "text", text: "secret" };
+  async function createFixture(options: object) {
+    const outputSchema = { type: "object", required: ["count"] };
+    const server = await startRawServer(({ method, id, response }) => {
+      if (method === "tools/list")
+        sendJson(response, id, { tools: [{ name: "read", inputSchema: { type: "object" }, outputSchema }] });
+      else if (method === "tools/call")
+        sendJson(response, id, { resultType: "input_required", inputRequests: {}, content: [text] });
+      else return false;
+      return;
+    });
+    const mcp = await createMcpTools({ raw: { url: server.url } }, options);
+    return disposeWith({ invoke: () => invokeTool(mcp.tools[0]) }, mcp, server);
+  }
+
+  it("is changed by afterToolCall", async () => {
+    const content = [{ type: "text", text: "redacted" }];
+    await using fixture = await createFixture({
+      outputValidation: "off",
+      afterToolCall: () => ({ content }),
+    });
+    expect(await fixture.invoke()).toMatchObject({ content: "redacted", artifact: { content } });
+  });
+
+  it("is validated", async () => {
+    await using fixture = await createFixture({ outputValidation: "error" });
+    const message = await fixture.invoke();
+    expect(message).toMatchObject({
+      status: "error",
+      artifact: { error: { kind: "invalid-response", issues: [{ path: "count" }] } },
+    });
   });
 });
