@@ -224,10 +224,14 @@ export class ManagedServer implements ToolCaller {
     return this.client.identityOf(options);
   }
 
+  assertNotBlocked(tool: string): void {
+    this.pins?.assertNotBlocked(tool);
+  }
+
   /** Calls a tool while the server is enabled. The client itself would reconnect on use. */
   async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
     this.assertEnabled(call.name);
-    this.pins?.assertNotBlocked(call.name);
+    this.assertNotBlocked(call.name);
     try {
       return await this.client.callTool(call, options);
     } catch (error) {

@@ -234,7 +234,7 @@ const MAX_WAIT_MS = 10_000;
  * On a breaking change the call fails with the new parameters, for the model to retry, and the tool keeps them.
  */
 async function refreshSchema({ runtime, context, cancellation }: ToolRun): Promise<void> {
-  const { server, lookup, schema, warn } = runtime;
+  const { server, lookup, caller, schema, warn } = runtime;
   const { name } = schema.info;
   const location = await lookup.find(name, {
     caller: { context },
@@ -252,6 +252,8 @@ async function refreshSchema({ runtime, context, cancellation }: ToolRun): Promi
     const text = `Server "${server}" no longer has a tool "${name}". It was not called.`;
     throw callError(runtime, "not-found", text);
   }
+  // The parameters of a version that nobody has approved are not shown to the model.
+  caller.assertNotBlocked?.(name);
   const { severity, parameters } = compareSchemas(schema.info.inputSchema, location.info.inputSchema);
   if (severity !== "breaking") return;
   runtime.schema = schema.withInfo(location.info);

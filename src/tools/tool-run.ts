@@ -21,6 +21,8 @@ export interface ToolCaller {
   identityOf(
     options: Pick<CallToolOptions, "context" | "signal"> & { readonly purpose: CallContext["purpose"] },
   ): string;
+  /** Throws `denied` for a tool that its pin blocks. */
+  assertNotBlocked?(tool: string): void;
   /** Removes known secrets, such as sensitive arguments, from a message about the server. */
   redact(message: string): string;
   /** The output options of the server. Read for each call: a server may be resolved after its tools were created. */

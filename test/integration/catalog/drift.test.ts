@@ -82,6 +82,16 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
     expect((await fixture.invoke({ city: "Oslo", days: 2 })).content).toBe("sun in Oslo");
   });
 
+  it("that its pin blocks keeps its parameters: the model does not get those of the server", async () => {
+    await using fixture = await createFixture([WITH_DAYS], { pin: "block" }, era);
+    const [tool] = fixture.mcp.tools;
+    const message = await fixture.invoke({ city: "Oslo" });
+    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
+    expect(message.content).not.toContain("days");
+    expect(tool?.schema).toMatchObject({ required: ["city"] });
+    expect(fixture.server.executions).toEqual([]);
+  });
+
   it.each([
     ["maxLength", { type: "object", properties: { city: { type: "string", maxLength: 3 } } }],
     ["an enum", { type: "object", properties: { city: { type: "string", enum: ["Rome"] } } }],
