@@ -35,6 +35,10 @@ type Send = (response: JsonRpcMessage) => void;
 
 /** The limit for running and waiting requests together. */
 export const MAX_ACTIVE = 256;
+/** The limit for the params of running and waiting requests together, as JSON. A larger request has to be the only one. */
+const MAX_ACTIVE_CHARS = 32 * 1_048_576;
+/** Responses contain the id, and may have to wait until the server reads them. */
+const MAX_ID_CHARS = 1_024;
 
 /**
  * Handles the requests from the server on one session, from its first message on. The SDK client is not
@@ -45,6 +49,7 @@ export class ServerRequests {
   readonly #handlers: ReadonlyMap<unknown, ServerRequestHandler>;
   readonly #slots: Semaphore;
   readonly #active = new Map<RequestId, CancelScope>();
+  #activeChars = 0;
   #isClosed = false;
 
   constructor(options: ServerRequestsOptions) {
@@ -63,6 +68,7 @@ export class ServerRequests {
       return true;
     }
     if (typeof method !== "string" || (typeof id !== "string" && typeof id !== "number")) return false;
+    if (typeof id === "string" && id.length > MAX_ID_CHARS) return true;
     // A request that is delivered again, as on a resumed stream, gets one response.
     if (!this.#isClosed && !this.#active.has(id))
       void this.#respond(id, { method, params: requestParams }, send);
@@ -85,9 +91,12 @@ export class ServerRequests {
   }
 
   async #respond(id: RequestId, request: { method: string; params: JsonObject }, send: Send): Promise<void> {
-    const isOverLimit = this.#active.size >= MAX_ACTIVE;
+    const chars = this.#handlers.has(request.method) ? JSON.stringify(request.params).length : 0;
+    const isTooLarge = this.#activeChars > 0 && this.#activeChars + chars > MAX_ACTIVE_CHARS;
+    const isOverLimit = this.#active.size >= MAX_ACTIVE || isTooLarge;
     const cancellation = new CancelScope();
     this.#active.set(id, cancellation);
+    this.#activeChars += chars;
     try {
       if (isOverLimit) throw new HandlerError("internalError", "Too many concurrent requests.");
       const result = await this.runHandler(request.method, request.params, cancellation);
@@ -96,6 +105,7 @@ export class ServerRequests {
       if (!cancellation.isCancelled)
         send({ jsonrpc: "2.0", id, error: this.toRpcError(request.method, error) });
     } finally {
+      this.#activeChars -= chars;
       if (this.#active.get(id) === cancellation) this.#active.delete(id);
     }
   }

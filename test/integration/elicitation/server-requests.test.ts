@@ -408,6 +408,28 @@ function createSlowHandler() {
   };
 }
 
+/** A server that sends sampling requests with these ids during a call, which returns after `end()`. */
+async function startRequestingServer(ids: readonly string[], text = "hello") {
+  const responses: object[] = [];
+  const { promise, resolve } = deferred();
+  const server = await startRawServer(({ method, id, body, response }) => {
+    if (method === "tools/call") {
+      const write = openStream(response);
+      const params = { messages: [{ role: "user", content: { type: "text", text } }], maxTokens: 1 };
+      for (const requestId of ids)
+        write({ jsonrpc: "2.0", id: requestId, method: "sampling/createMessage", params });
+      return promise.then(() => {
+        write({ jsonrpc: "2.0", id, result: { content: [] } });
+        response.end();
+      });
+    }
+    if (method !== undefined || id === undefined) return false;
+    responses.push(body);
+    return void response.writeHead(202).end();
+  });
+  return Object.assign(server, { responses, end: resolve });
+}
+
 describe("concurrent requests", () => {
   it("are handled eight at a time", async () => {
     await using server = await startSdkServer(createElicitingServer);
@@ -440,6 +462,32 @@ describe("concurrent requests", () => {
     await using client = createTestClient(server, { onSamplingRequest });
     expect(await callTool(client, "many", { count: 300 })).toContain("-32603: Too many");
     open();
+  });
+
+  it("are limited in their size together", async () => {
+    const { contexts, onSamplingRequest, open } = createSlowHandler();
+    await using server = await startRequestingServer(["first", "second"], "x".repeat(20_000_000));
+    await using client = createTestClient(server, { onSamplingRequest });
+    const calling = client.callTool({ name: "any" });
+    await eventually(() => server.responses.length === 1);
+    expect(server.responses).toMatchObject([{ id: "second", error: { code: -32_603 } }]);
+    expect(contexts).toHaveLength(1);
+    open();
+    await eventually(() => server.responses.length === 2);
+    server.end();
+    await calling;
+  });
+
+  it("with a long id get no response, which would contain it", async () => {
+    await using server = await startRequestingServer(["x".repeat(1_025), "short"]);
+    await using client = createTestClient(server, {
+      onSamplingRequest: () => ({ model: "m", content: "c" }),
+    });
+    const calling = client.callTool({ name: "any" });
+    await eventually(() => server.responses.length === 1);
+    server.end();
+    await calling;
+    expect(server.responses).toMatchObject([{ id: "short", result: { model: "m" } }]);
   });
 });
 
