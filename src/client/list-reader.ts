@@ -9,7 +9,7 @@ import {
   type McpToolInfo,
   parseToolInfo,
 } from "../config/server-features.js";
-import type { Limits } from "../config/server-config.js";
+import { type Limits, SERVER_DEFAULTS } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
@@ -117,6 +117,9 @@ export interface ListKind<Item> {
   readonly idOf: (item: Item) => string;
 }
 
+/** A lower `limits.responseBytes` is about single pages. */
+const MIN_LIST_CHARS = SERVER_DEFAULTS.limits.responseBytes;
+
 interface FetchPagesOptions {
   readonly server: string;
   /** Read after each page: the first request may resolve a dynamic server and with it other limits. */
@@ -127,7 +130,7 @@ interface FetchPagesOptions {
 }
 
 /**
- * Fetches all pages of a list, sorted by key. All or nothing: a list that cannot be read completely is an
+ * Fetches all pages of a list, sorted by key. All pages but the last are together limited like one response. All or nothing: a list that cannot be read completely is an
  * error, never a shorter list. A single invalid item is skipped with a warning.
  */
 async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOptions): Promise<Item[]> {
@@ -135,6 +138,7 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
   const itemsById = new Map<string, Item>();
   const problems: string[] = [];
   let itemCount = 0;
+  let charCount = 0;
   const cursors = new Set<string>();
   let cursor: string | undefined;
   let ttlMs: number | undefined;
@@ -170,6 +174,8 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
       throw invalidListError(options, `repeated a cursor of ${kind.method}: the list would never end`);
     }
     cursors.add(cursor);
+    charCount += JSON.stringify(page).length;
+    if (charCount > Math.max(limits.responseBytes, MIN_LIST_CHARS)) throw tooLargeError(options, kind);
     if (pages >= limits.pages) throw tooManyError(options, "pages", "pages");
   }
 }
@@ -223,6 +229,14 @@ function tooManyError(
   limit: "pages" | ListKind<unknown>["limit"],
 ): McpRuntimeError {
   const text = `Server "${server}" lists more than ${limits()[limit]} ${items} (limits.${limit}).`;
+  return new McpRuntimeError("too-large", text, { server });
+}
+
+function tooLargeError(
+  { server }: FetchPagesOptions,
+  { itemName }: Pick<ListKind<unknown>, "itemName">,
+): McpRuntimeError {
+  const text = `Server "${server}" lists ${itemName}s that are larger than one response may be. Raise limits.responseBytes.`;
   return new McpRuntimeError("too-large", text, { server });
 }
 

@@ -24,6 +24,9 @@ interface ToolClientDependencies extends RequestDependencies {
 
 type CallDetails = InternalRequestOptions & { readonly tool: string };
 
+/** A server can list other tools each time. */
+const MAX_TASK_TOOLS = 10_000;
+
 /** Calls the tools of one server. */
 export class ToolClient {
   readonly #deps: ToolClientDependencies;
@@ -82,8 +85,13 @@ export class ToolClient {
   /** From now on, tools that can only be called as a task are called as one. */
   rememberTaskTools(listed: readonly McpToolInfo[]): void {
     for (const { name, execution } of listed) {
+      this.#taskTools.delete(name);
       if (execution?.taskSupport === "required") this.#taskTools.add(name);
-      else this.#taskTools.delete(name);
+    }
+    const maxTools = Math.max(MAX_TASK_TOOLS, listed.length);
+    for (const oldest of this.#taskTools) {
+      if (this.#taskTools.size <= maxTools) break;
+      this.#taskTools.delete(oldest);
     }
   }
 

@@ -73,11 +73,16 @@ export type ParsedInfo<Item> =
   | { readonly item: Item; readonly warning?: string | undefined }
   | { readonly problem: string };
 
+/** Names are remembered beyond the list that they are from: by pins, for example. */
+const MAX_NAME_CHARS = 1_024;
+
 /** Lenient: invalid optional fields are dropped; only a tool that cannot be called is a problem. */
 export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
   const { name, title, description, inputSchema, outputSchema, annotations, icons, execution, _meta } = value;
   if (typeof name !== "string") return { problem: "has no name" };
+  if (name.length > MAX_NAME_CHARS)
+    return { problem: `has a name of more than ${MAX_NAME_CHARS} characters` };
   if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
   const optional: Partial<McpToolInfo> = {
     title:

@@ -16,6 +16,8 @@ type ToolDescription = Pick<McpTool, "name" | "description" | "schema">;
 const LISTENED_TOOLSETS = new WeakSet<McpToolset>();
 
 const MAX_INSTRUCTIONS_CHARS = 2_000;
+/** A server can list other tools each time. */
+const MAX_KNOWN_NAMES = 20_000;
 
 /** The current tools of a toolset, for agents that copied the list once. */
 export class LiveToolList {
@@ -46,6 +48,10 @@ export class LiveToolList {
       this.#knownTools.add(tool);
       this.#knownNames.add(tool.name);
       this.#isFiltered ||= hasFilter(tool);
+    }
+    for (const oldest of this.#knownNames) {
+      if (this.#knownNames.size <= MAX_KNOWN_NAMES) break;
+      this.#knownNames.delete(oldest);
     }
     return tools;
   }

@@ -216,7 +216,9 @@ class ModernSession extends ChannelSession implements Session {
       case "resources/read":
         return this.#readResource(request);
       case "tools/list":
-        return this.#toolHeaders.update(await this.#requestUntilComplete(request));
+        return this.#toolHeaders.update(await this.#requestUntilComplete(request), {
+          isFirst: params["cursor"] === undefined,
+        });
       case "tools/call":
         return this.#callTool(request);
       default:
@@ -264,7 +266,7 @@ class ModernSession extends ChannelSession implements Session {
     for (let page = 0; page < MAX_ROUNDS; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
       const result = await this.#send("tools/list", params, { cancellation, context });
-      this.#toolHeaders.update(result);
+      this.#toolHeaders.update(result, { isFirst: page === 0 });
       cursor = result["nextCursor"];
       if (typeof cursor !== "string" || cursor === "") return;
     }

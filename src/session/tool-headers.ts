@@ -10,7 +10,9 @@ import { encodeHeaderValue } from "../transports/http/modern-era.js";
 export class ToolHeaders {
   readonly #server: string;
   readonly #onWarning: (message: string) => void;
-  readonly #byTool = new Map<string, readonly ParameterHeader[]>();
+  #byTool = new Map<string, readonly ParameterHeader[]>();
+  /** Those of the previous list, until the pages that follow have been read. Older ones are dropped. */
+  #previousByTool: ReadonlyMap<string, readonly ParameterHeader[]> = new Map();
 
   constructor(server: string, onWarning: (message: string) => void) {
     this.#server = server;
@@ -18,16 +20,20 @@ export class ToolHeaders {
   }
 
   /** Reads one page of a tool list and returns it without the tools whose annotation is invalid. */
-  update(page: JsonObject): JsonObject {
+  update(page: JsonObject, { isFirst }: { readonly isFirst: boolean }): JsonObject {
     const { tools } = page;
     if (!Array.isArray(tools)) return page;
+    if (isFirst) {
+      this.#previousByTool = this.#byTool;
+      this.#byTool = new Map();
+    }
     return { ...page, tools: tools.filter((tool) => this.#register(tool)) };
   }
 
   /** Returns the headers for the params of a `tools/call`; `undefined` for a tool without annotations. */
   headersFor({ name, arguments: args }: JsonObject): Record<string, string> | undefined {
-    const headers = this.#byTool.get(name as string);
-    return headers === undefined ? undefined : toParameterHeaders(headers, args);
+    const headers = this.#byTool.get(name as string) ?? this.#previousByTool.get(name as string);
+    return headers === undefined || headers.length === 0 ? undefined : toParameterHeaders(headers, args);
   }
 
   #register(tool: unknown): boolean {
@@ -40,7 +46,7 @@ export class ToolHeaders {
       );
       return false;
     }
-    if (result.headers.length > 0) this.#byTool.set(name, result.headers);
+    if (result.headers.length > 0 || this.#previousByTool.has(name)) this.#byTool.set(name, result.headers);
     else this.#byTool.delete(name);
     return true;
   }

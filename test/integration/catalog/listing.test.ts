@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { createMcpTools } from "../../../src/index.js";
+import { createMcpTools, type McpClient } from "../../../src/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { createTestClient, eventually, rejection, times, recordWarnings } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { INITIALIZE_RESULT, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
+const TASKS = { requests: { tools: { call: {} } } };
 const tool = (name: string): TestTool => ({ name, run: () => name });
 
 describe.each(ERAS)("the tools of a server (%s)", (era) => {
@@ -164,6 +166,66 @@ describe("the tools of a server", () => {
     const warnings = recordWarnings(client);
     await client.listTools();
     expect(warnings).toEqual([]);
+  });
+});
+
+describe("a server that lists other tools each time", () => {
+  it("does not fill the memory with their names: those that are too long are skipped", async () => {
+    await using server = await startMcpTestServer({ tools: [tool("a"), tool("b".repeat(1_025))] });
+    await using client = createTestClient(server);
+    const warnings = recordWarnings(client);
+    expect((await client.listTools()).map(({ name }) => name)).toEqual(["a"]);
+    expect(warnings.join()).toContain("has a name of more than 1024 characters and is skipped");
+  });
+
+  it("does not fill the memory with its tools that are called as tasks", async () => {
+    let names = ["first"];
+    const tasks: unknown[] = [];
+    await using server = await startRawServer(({ method, id, body, response }) => {
+      const execution = { taskSupport: "required" };
+      if (method === "initialize")
+        sendJson(response, id, { ...INITIALIZE_RESULT, capabilities: { tools: {}, tasks: TASKS } });
+      else if (method === "tools/list")
+        sendJson(response, id, {
+          tools: names.map((name) => ({ name, inputSchema: { type: "object" }, execution })),
+        });
+      else {
+        if (method === "tools/call") tasks.push((body["params"] as { task: unknown }).task);
+        return false;
+      }
+      return;
+    });
+    await using client = createTestClient(server);
+    await client.listTools();
+    await client.callTool({ name: "first" });
+    names = times(10_000, (index) => `other-${index}`);
+    await client.listTools();
+    await client.callTool({ name: "first" });
+    await client.callTool({ name: "other-0" });
+    expect(tasks).toEqual([{}, undefined, {}]);
+  });
+});
+
+describe("a long list", () => {
+  it.each([
+    ["tools", (client: McpClient) => client.listTools()],
+    ["resources", (client: McpClient) => client.listResources()],
+  ])("of %s whose pages are together larger than a response is not read to its end", async (kind, list) => {
+    const description = "x".repeat(17_000_000);
+    let pages = 0;
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method === "initialize")
+        sendJson(response, id, { ...INITIALIZE_RESULT, capabilities: { [kind]: {} } });
+      else if (method === `${kind}/list`) {
+        pages += 1;
+        const item = { name: `n${pages}`, uri: `f:///${pages}`, description, inputSchema: {} };
+        sendJson(response, id, { [kind]: [item], nextCursor: `c${pages}` });
+      } else return false;
+      return;
+    });
+    await using client = createTestClient(server);
+    expect(await rejection(list(client))).toMatchObject({ kind: "too-large" });
+    expect(pages).toBe(2);
   });
 });
 

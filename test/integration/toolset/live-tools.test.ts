@@ -14,7 +14,7 @@ import {
   createScriptedModel,
   getToolMessages,
 } from "../../fixtures/agents.js";
-import { emitUntil } from "../../fixtures/clients.js";
+import { emitUntil, times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { ERAS } from "../../fixtures/era-server.js";
 import { startToolset, type TestToolset } from "../../fixtures/toolsets.js";
@@ -104,6 +104,28 @@ describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
       mcp: fixture.mcp,
     }).invoke(userInput);
     expect(getToolMessages(result)).toMatchObject([{ status: "error" }]);
+  });
+});
+
+describe("McpToolNode", () => {
+  it("does not remember the names of all tools that a server has ever listed", async () => {
+    await using fixture = await startToolset({ tools: [early] });
+    const { server, mcp } = fixture;
+    const node = new McpToolNode(mcp);
+    const call = { name: "srv__early", args: {}, id: "1" };
+    const callEarly = async () => {
+      const { messages } = await node.invoke({
+        messages: [new AIMessage({ content: "", tool_calls: [call] })],
+      });
+      return messages[0]?.content;
+    };
+    for (const list of [1, 2, 3]) {
+      server.tools = times(7_000, (index) => ({ name: `n${list}-${index}`, run: () => "" }));
+      await mcp.refresh();
+      expect(node.tools).toHaveLength(7_000);
+      if (list === 1) expect(await callEarly()).toContain("no longer exists");
+    }
+    expect(await callEarly()).toContain("not found");
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findParameterHeaders, toParameterHeaders } from "../../../src/session/tool-headers.js";
+import { findParameterHeaders, ToolHeaders, toParameterHeaders } from "../../../src/session/tool-headers.js";
 
 const text = (header: unknown) => ({ type: "string", "x-mcp-header": header });
 
@@ -56,5 +56,34 @@ describe("the headers that a tool requires", () => {
     for (let depth = 0; depth < 20_000; depth += 1) deep = { items: deep };
     expect(findParameterHeaders(7)).toEqual({ headers: [] });
     expect(findParameterHeaders(deep)).toHaveProperty("problem");
+  });
+});
+
+describe("the headers of a list of tools", () => {
+  const page = (...names: string[]) => ({
+    tools: names.map((name) => ({ name, inputSchema: { type: "object", properties: { a: text("A") } } })),
+  });
+  const headersOf = (headers: ToolHeaders, name: string) =>
+    headers.headersFor({ name, arguments: { a: "1" } });
+
+  it("are kept for all pages, and for the previous list while the next one is read", () => {
+    const headers = new ToolHeaders("test", () => undefined);
+    headers.update(page("a"), { isFirst: true });
+    headers.update(page("b"), { isFirst: false });
+    headers.update(page("c"), { isFirst: true });
+    for (const name of ["a", "b", "c"]) expect(headersOf(headers, name)).toEqual({ "mcp-param-a": "1" });
+  });
+
+  it("are not those of earlier lists: a server can list other tools each time", () => {
+    const headers = new ToolHeaders("test", () => undefined);
+    for (const name of ["a", "b", "c"]) headers.update(page(name), { isFirst: true });
+    expect(headersOf(headers, "a")).toBeUndefined();
+  });
+
+  it("of a tool that requires none any more are not sent", () => {
+    const headers = new ToolHeaders("test", () => undefined);
+    headers.update(page("a"), { isFirst: true });
+    headers.update({ tools: [{ name: "a", inputSchema: { type: "object" } }] }, { isFirst: true });
+    expect(headersOf(headers, "a")).toBeUndefined();
   });
 });
