@@ -1,6 +1,7 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { excerpt } from "../../errors/sanitize-text.js";
+import { isLargerThan } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import { HandlerError } from "./server-request-handler.js";
 import { MAX_ACTIVE, type ServerRequests } from "./server-requests.js";
@@ -10,6 +11,9 @@ export const INPUT_REQUIRED = "input_required";
 
 /** The limit for a server that keeps requesting input. */
 export const MAX_ROUNDS = 16;
+
+/** What the caller has to answer is saved in checkpoints, with the state of the server. */
+const MAX_DEFERRED_CHARS = 1_048_576;
 
 export interface AnswerInputOptions {
   readonly cancellation: CancelScope;
@@ -60,9 +64,10 @@ export async function answerInputRequests(result: JsonObject, options: InputOpti
     ...(typeof requestState === "string" ? { requestState } : {}),
   };
   if (deferred.length === 0) return { retryWith: retryParams };
-  return {
-    deferred: { resultType: INPUT_REQUIRED, inputRequests: Object.fromEntries(deferred), ...retryParams },
-  };
+  const incomplete = { inputRequests: Object.fromEntries(deferred), ...retryParams };
+  if (isLargerThan(incomplete, MAX_DEFERRED_CHARS))
+    throw invalidInputError(options.server, `it has more than ${MAX_DEFERRED_CHARS} characters`);
+  return { deferred: { resultType: INPUT_REQUIRED, ...incomplete } };
 }
 
 async function answerInputRequest(

@@ -225,3 +225,28 @@ describe.each(["createAgent with mcpMiddleware", "a StateGraph with McpToolNode"
     ]);
   });
 });
+
+it("a server cannot fill the checkpoint with its requests or its state", async () => {
+  const params = { mode: "form", message: "Where?", requestedSchema };
+  const large: TestTool = {
+    name: "book",
+    run: () => ({
+      resultType: "input_required",
+      inputRequests: { where: { method: "elicitation/create", params } },
+      requestState: "x".repeat(1_048_577),
+    }),
+  };
+  await using server = await startEraServer("modern", { tools: [large] });
+  await using mcp = await createTools(server);
+  const open = agentIntegrations["createAgent with mcpMiddleware"];
+  const agent = open?.({
+    model: createScriptedModel([bookFor("ann")]),
+    mcp,
+    checkpointer: new MemorySaver(),
+  });
+  const result = await agent?.invoke(userInput, threadConfig("1"));
+  expect(result?.__interrupt__).toBeUndefined();
+  expect(getToolMessages(result ?? { messages: [] })).toMatchObject([
+    { status: "error", artifact: { error: { kind: "invalid-response" } } },
+  ]);
+});
