@@ -5,11 +5,19 @@ import { option, optionsSchema, parseOptions } from "../../config/parse-options.
 interface LastGoodResultOptions {
   /** The maximum age of a result. */
   readonly maxAgeMs: number;
-  /** The maximum number of results; the least recently recorded are evicted first. @default 500 */
+  /** The maximum number of results, of 64 MiB together; the least recently recorded are evicted first. @default 500 */
   readonly maxEntries?: number;
 }
 
 const DEFAULT_MAX_ENTRIES = 500;
+/** The limit for all results together, as JSON: servers choose how large they are. */
+const MAX_TOTAL_CHARS = 64 * 1_048_576;
+
+interface RecordedResult {
+  readonly result: FallbackResult;
+  readonly chars: number;
+  readonly at: number;
+}
 
 const nonNegative = option.opaque(
   "a number of at least 0",
@@ -43,14 +51,22 @@ export function lastGoodResult(
       subject: "The options object of lastGoodResult",
     },
   );
-  const results = new Map<string, { readonly result: FallbackResult; readonly at: number }>();
+  const results = new Map<string, RecordedResult>();
+  let totalChars = 0;
+  const remove = (key: string) => {
+    totalChars -= results.get(key)?.chars ?? 0;
+    results.delete(key);
+  };
   return {
     record(call, result) {
       if (!call.isIdempotent || result["isError"] === true) return;
       const key = keyOf(call);
-      results.delete(key);
-      results.set(key, { result: structuredClone(result), at: performance.now() });
-      for (const oldest of results.keys()) if (results.size > maxEntries) results.delete(oldest);
+      const chars = JSON.stringify(result).length;
+      remove(key);
+      results.set(key, { result: structuredClone(result), chars, at: performance.now() });
+      totalChars += chars;
+      for (const oldest of results.keys())
+        if (results.size > maxEntries || totalChars > MAX_TOTAL_CHARS) remove(oldest);
     },
     respond(failure, call) {
       const last = call.isIdempotent ? results.get(keyOf(call)) : undefined;

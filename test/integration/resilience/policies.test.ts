@@ -434,6 +434,19 @@ describe("a fallback", () => {
     });
   });
 
+  it("of lastGoodResult keeps 64 MiB of results: the server decides how large they are", async () => {
+    const text = "x".repeat(30_000_000);
+    await using server = await startMcpTestServer({ tools: [{ name: "echo", run: () => text }] });
+    await using client = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
+    const names = ["a", "b", "c"];
+    for (const name of names) await client.callTool(echo(name), { idempotent: true });
+    server.addFault(down, { method: "tools/call" });
+    expect(await rejection(client.callTool(echo("a"), { idempotent: true }))).toMatchObject({
+      kind: "unavailable",
+    });
+    expect((await client.callTool(echo("c"), { idempotent: true })).text()).toHaveLength(30_000_000);
+  });
+
   it("of lastGoodResult ignores what listeners add to _meta, such as a trace id", async () => {
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
