@@ -28,7 +28,7 @@ const LOAD_FIELDS = {
   files: namesOption,
   /**
    * Read the config files in the project folder. They may be written by others, so they can only narrow what your
-   * program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`, `trustAnnotations`, an
+   * program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`, `trustAnnotations`, `descriptions`, an
    * `inputValidation` other than "error" and limits above the defaults are ignored and reported as `restricted-option`.
    * They work in `files`, in user files and in code.
    *

@@ -257,7 +257,9 @@ type RestrictionCheck = (key: string, value: unknown) => boolean;
 /** Options that allow more, or that change what models see in place of those of the toolset. */
 function isOperatorOption(key: string, value: unknown): boolean {
   if (key === "inputValidation") return value !== "error";
-  return key === "trustAnnotations" ? value !== false : Object.hasOwn(OUTPUT_FIELDS, key);
+  if (key === "trustAnnotations") return value !== false;
+  // The limits of the toolset are not known here.
+  return key === "descriptions" || Object.hasOwn(OUTPUT_FIELDS, key);
 }
 
 /** Options of a tool rule that allow more, or that change what models see and servers receive. */

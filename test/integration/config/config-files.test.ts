@@ -67,6 +67,19 @@ describe("servers of config files", () => {
     expect(problems.map(({ kind }) => kind)).toEqual(Array<string>(10).fill("restricted-option"));
   });
 
+  it("a project file cannot raise the limit for descriptions", async () => {
+    const tools = [{ name: "pay", description: "x".repeat(5_000), run: () => "paid" }];
+    await using server = await startMcpTestServer({ tools });
+    using folders = new ConfigFolders();
+    folders.write("project/.mcp.json", {
+      mcpServers: { bank: { url: server.url, descriptions: { maxChars: 1_000_000 } } },
+    });
+    const { servers, problems } = await loadMcpServers(folders.options());
+    await using mcp = await createMcpTools(servers);
+    expect(mcp.tools[0]?.description.length).toBeLessThanOrEqual(1_024);
+    expect(problems).toMatchObject([{ kind: "restricted-option", path: "mcpServers.bank.descriptions" }]);
+  });
+
   it("a token from the environment is sent to its server and redacted everywhere else", async () => {
     const token = "canary7f3a91secret";
     await using server = await startMcpTestServer({ responseFormat: "json" });
