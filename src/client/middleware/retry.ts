@@ -9,7 +9,7 @@ import type { RequestEventEmitter } from "../request-event-emitter.js";
 export interface RetryDependencies {
   readonly clock: Clock;
   readonly random: () => number;
-  readonly lifecycle: { readonly config: Pick<ServerConfig, "retry"> };
+  readonly lifecycle: { readonly config: Pick<ServerConfig, "retry" | "timeouts"> };
   readonly retryBudgets: Pick<RetryBudgets, "get">;
   readonly requestEvents: Pick<RequestEventEmitter, "onRetry">;
 }
@@ -37,6 +37,7 @@ async function retryUntilDone(
   const { cancellation, deadlineAt } = request;
   const budget = retryBudgets.get(request.identity);
   const { maxRetries, baseDelayMs, maxDelayMs, freshSession } = lifecycle.config.retry;
+  const { connectMs } = lifecycle.config.timeouts;
   const backoff = new Backoff({ baseDelayMs, maxDelayMs, random });
   let lastError = firstError;
   let attemptsBefore = 0;
@@ -45,7 +46,8 @@ async function retryUntilDone(
       throw lastError;
     const failure = lastError;
     const waitMs = retryDelay(failure, backoff);
-    if (clock.now() + waitMs >= deadlineAt) throw failure;
+    const retryAt = clock.now() + waitMs;
+    if (retryAt >= deadlineAt || hasWaitedToConnect(failure, request, { retryAt, connectMs })) throw failure;
     budget.withdraw();
     request.mayHaveRun ||= failure.outcomeUnknown || (failure.kind === "timeout" && request.wasSent);
     requestEvents.onRetry(request, failure, waitMs);
@@ -82,6 +84,15 @@ function isRetryable(error: unknown, request: RequestContext): error is McpRunti
   if (isTimeout && hasConnectTimedOut) return false;
   const wasNotSent = !isTimeout && !error.outcomeUnknown && !wasSent;
   return condition === "if-idempotent" && (isIdempotent || wasNotSent);
+}
+
+/** The timeout of the request ended the wait for a handshake, and by the time of the retry `connectMs` has passed as well. */
+function hasWaitedToConnect(
+  { kind }: McpRuntimeError,
+  { wasSent, startedAt }: RequestContext,
+  { retryAt, connectMs }: { readonly retryAt: number; readonly connectMs: number },
+): boolean {
+  return kind === "timeout" && !wasSent && connectMs > 0 && retryAt - startedAt >= connectMs;
 }
 
 /** The backoff delay, or longer if the server sent a time to retry at. */

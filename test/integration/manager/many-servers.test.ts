@@ -188,6 +188,15 @@ describe("a start with a server that hangs in its handshake", () => {
     expect(fixture.hanging.received("initialize")).toHaveLength(1);
   });
 
+  it("is not repeated if the time limit of requests ends the wait for it", async () => {
+    await using fixture = await createHangingFixture();
+    const last = { url: fixture.hanging.url, timeouts: { connectMs: 300, requestMs: 290 } };
+    const failure = await rejection(createMcpTools({ ...fixture.others, last }));
+    expect(failure).toMatchObject({ kind: "timeout", server: "last" });
+    expect(failure.message).toMatch(/Gave up after 1 attempt and \d+\.\d s\.$/);
+    expect(fixture.hanging.received("initialize")).toHaveLength(1);
+  });
+
   it("is not tried again while the failed start waits for other servers", async () => {
     await using fixture = await createHangingFixture();
     const { url } = fixture.hanging;

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { retry, type RetryDependencies } from "../../../src/client/middleware/retry.js";
 import { RetryBudgets } from "../../../src/client/policies/retry-budget.js";
 import type { RequestContext } from "../../../src/client/request-context.js";
+import { SERVER_DEFAULTS } from "../../../src/config/server-config.js";
 import type { FailureKind } from "../../../src/errors/failure-kinds.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
@@ -27,7 +28,7 @@ async function run(
   const handler = retry({
     clock,
     random: () => 0.5,
-    lifecycle: { config: { retry: { ...SETTINGS, ...settings } } },
+    lifecycle: { config: { retry: { ...SETTINGS, ...settings }, timeouts: SERVER_DEFAULTS.timeouts } },
     retryBudgets: new RetryBudgets(clock, () => 100),
     requestEvents: { onRetry: (_request, _failure, waitMs) => void delays.push(waitMs) },
   })(async () => {
