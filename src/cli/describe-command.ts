@@ -14,6 +14,7 @@ import { type ConnectedServer, settle, withConnectedServers } from "./servers/co
 import { filterByName, requireServers, selectServers } from "./servers/select-servers.js";
 import type { SelectedServer } from "./servers/selected-server.js";
 import { formatJson, type Page } from "./terminal.js";
+import { quoteLines } from "./text-format.js";
 
 const USAGE = "Usage: describe <server> <tool or skill>, for example: describe weather forecast.";
 
@@ -67,7 +68,7 @@ function renderSkill(skill: JsonObject, { colors }: Page): string[] {
   return [
     colors.bold(`skill ${toText(skill["name"])}`),
     toText(skill["uri"]),
-    ...toText(skill["description"]).split("\n"),
+    ...quoteLines(toText(skill["description"])),
     "",
     colors.bold("Frontmatter"),
     ...formatJson(skill["frontmatter"]).split("\n"),
@@ -107,14 +108,14 @@ function renderTool(tool: JsonObject, model: ModelTool, { colors }: Page): strin
   return [
     colors.bold(toText(tool["name"])),
     ...(title === "" ? [] : [title]),
-    ...(description === "" ? ["(no description)"] : description.split("\n")),
+    ...(description === "" ? ["(no description)"] : quoteLines(description)),
     ...section("Schema of the server", formatJson(tool["inputSchema"])),
     ...(tool["outputSchema"] === undefined ? [] : section("Output schema", formatJson(tool["outputSchema"]))),
     ...(tool["annotations"] === undefined ? [] : section("Annotations", formatJson(tool["annotations"]))),
     ...(tool["icons"] === undefined ? [] : section("Icons", formatJson(tool["icons"]))),
     ...(tool["_meta"] === undefined ? [] : section("_meta", formatJson(tool["_meta"]))),
     ...section(`Schema for models, as ${model.name}`, formatJson(model.inputSchema)),
-    ...(isShortened ? section("Description for models", model.description) : []),
+    ...(isShortened ? ["", colors.bold("Description for models"), ...quoteLines(model.description)] : []),
     "",
     `About ${pluralize(model.tokens, "token")} in the context of a model (estimated: one token per four characters).`,
   ];

@@ -85,6 +85,11 @@ export function wrapToWidth(text: string, columns: number): string[] {
 /** Marks the further lines of a text, so that they do not look like output of their own. */
 const QUOTE = "│ ";
 
+/** Splits a text of others into lines. All but the first are quoted. */
+export function quoteLines(text: string): string[] {
+  return text.split("\n").map((line, index) => (index === 0 ? line : QUOTE + line));
+}
+
 /**
  * Escapes a text and wraps it at `columns`, after a prefix of `indent` columns. The lines after the first are
  * indented. If the text itself has several lines, such as the output of a command, the further ones are quoted.

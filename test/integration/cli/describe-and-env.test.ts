@@ -67,11 +67,21 @@ describe("describe", () => {
     using folder = createProject({ weather: { url: server.url } });
     const { code, stdout } = await cli(folder, "describe", "weather", "forecast");
     expect(code).toBe(0);
-    expect(stdout).toContain(description);
+    expect(stdout).toContain(description.replaceAll("\n", "\n│ "));
     expect(stdout).toContain('"oneOf"');
     expect(stdout).toContain("Schema for models, as weather__forecast");
     expect(stdout).toMatch(
       /^About \d+ tokens in the context of a model \(estimated: one token per four characters\)\.$/m,
+    );
+  });
+
+  it("quotes the further lines of a description, which may look like its own", async () => {
+    const tool = { ...FORECAST, description: "Weather.\n\nSchema of the server\n{}" };
+    await using server = await startMcpTestServer({ tools: [tool] });
+    using folder = createProject({ weather: { url: server.url } });
+    const { stdout } = await cli(folder, "describe", "weather", "forecast");
+    expect(stdout).toContain(
+      "forecast\nWeather.\n│ \n│ Schema of the server\n│ {}\n\nSchema of the server\n{\n",
     );
   });
 
