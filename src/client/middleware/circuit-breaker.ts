@@ -1,4 +1,4 @@
-import type { Clock } from "../../async/clock.js";
+import { type Clock, settleWithin } from "../../async/clock.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type {
@@ -74,11 +74,14 @@ async function waitForProbe(
   const deadline = new RequestDeadline(request, { server, clock, limit: "requestMs" });
   const waitUntil = clock.now() + MAX_PROBE_WAIT_MS;
   let permit: CircuitPermit | undefined;
+  let remainingMs = MAX_PROBE_WAIT_MS;
   deadline.start();
   try {
-    while (permit === undefined && breaker.isAwaitingProbe && clock.now() + probe.dueInMs() <= waitUntil) {
-      await deadline.cancellation.race(probe.next());
+    while (permit === undefined && breaker.isAwaitingProbe && probe.dueInMs() < remainingMs) {
+      // A probe of a server that does not respond takes until the end of `connectMs`.
+      await deadline.cancellation.race(settleWithin(remainingMs, clock, () => probe.next()));
       permit = breaker.tryAcquire();
+      remainingMs = waitUntil - clock.now();
     }
   } finally {
     deadline.end();
@@ -89,7 +92,8 @@ async function waitForProbe(
 
 function circuitOpenError(server: string, breaker: CircuitBreaker): McpRuntimeError {
   const { failures, recoversInMs } = breaker.stats();
-  const seconds = Math.ceil(recoversInMs / 1000);
-  const text = `Server "${server}" failed ${failures} times in a row; its circuit stays open for ${seconds} s. Nothing was sent.`;
+  // The time is 0 while a probe is running.
+  const end = recoversInMs === 0 ? "until it responds" : `for ${Math.ceil(recoversInMs / 1000)} s`;
+  const text = `Server "${server}" failed ${failures} times in a row; its circuit stays open ${end}. Nothing was sent.`;
   return new McpRuntimeError("circuit-open", text, { server, retryAt: new Date(Date.now() + recoversInMs) });
 }

@@ -3,9 +3,10 @@ import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { McpClient, type McpRuntimeError } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { deferred, echo, eventually, rejection, times } from "../../fixtures/clients.js";
 import { EverythingServer } from "../../fixtures/everything-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
+import { startRawServer } from "../../fixtures/raw-server.js";
 import { SseServer } from "../../fixtures/sse-server.js";
 import { stdioServer } from "../../fixtures/stdio-servers.js";
 import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
@@ -176,6 +177,32 @@ describe("an outage of a minute, on a driven clock", () => {
     clock.advance(30_000);
     await eventually(() => client.breaker?.stats().state === "closed");
     expect((await client.callTool(echo("back"))).text()).toBe("back");
+  });
+
+  it("a call waits at most two seconds for a probe of a server that does not respond", async () => {
+    const clock = new FakeClock();
+    const { promise: probed, resolve: onProbe } = deferred();
+    let isHung = false;
+    await using server = await startRawServer(({ response }) => {
+      if (isHung) onProbe();
+      else response.destroy();
+    });
+    const circuitBreaker = { failureThreshold: 1 };
+    await using client = new McpClient(
+      { name: "hung", url: server.url, retry: false, circuitBreaker },
+      { clock },
+    );
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
+    isHung = true;
+    clock.advance(250);
+    await probed;
+    const failure = rejection(client.callTool(echo()));
+    // The probe ends after `connectMs`, which is ten seconds.
+    expect(await clock.advanceUntilSettled(failure, 2_000)).toMatchObject({
+      kind: "circuit-open",
+      message: expect.stringContaining("stays open until it responds. Nothing was sent."),
+    });
+    server.requests.at(-1)?.response.destroy();
   });
 
   it("leaves no probe after close()", async () => {
