@@ -348,7 +348,8 @@ function mergeExpectations(messages: readonly string[]): string {
   const matches = messages.map((message) => /^expected (.*?)(?:, got (.*))?$/s.exec(message));
   const expectations = matches.map((match) => match?.[1]);
   if (expectations.includes(undefined)) return [...new Set(messages)].join(", or ");
-  const actual = matches.find((match) => match?.[2] !== undefined)?.[2];
+  const received = matches.flatMap((match) => match?.[2] ?? []);
+  const actual = received.find((text) => text.startsWith('"')) ?? received[0];
   const sentence = `expected ${[...new Set(expectations)].join(" or ")}`;
   return actual === undefined ? sentence : `${sentence}, got ${actual}`;
 }
@@ -387,7 +388,14 @@ function joinQuoted(values: readonly unknown[]): string {
 }
 
 function expectedMessage(what: string, actual: unknown): string {
-  return `expected ${what}, got ${typeof actual === "number" ? describeNumber(actual) : describeValue(actual)}`;
+  return `expected ${what}, got ${describeReceived(what, actual)}`;
+}
+
+function describeReceived(what: string, actual: unknown): string {
+  if (typeof actual === "number") return describeNumber(actual);
+  // Not a misspelled word, but perhaps a secret: a token as auth, a header as headers.
+  const isAnyString = typeof actual === "string" && /^(?:an object|an array|a function)\b/.test(what);
+  return isAnyString ? "a string" : describeValue(actual);
 }
 
 function describeNumber(actual: number): string {

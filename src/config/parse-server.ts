@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { findClosestMatch } from "../errors/find-closest-match.js";
 import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject, omitUndefined, parseJson } from "../json/json.js";
@@ -130,12 +131,24 @@ const SERVER_LIST_SCHEMA = option
     const configs = Object.entries(servers).flatMap(([name, definition]) => {
       const nameProblem = findNameProblem(name);
       if (nameProblem !== undefined) addIssueAt(context, [name, "name"], nameProblem);
+      if (typeof definition === "string") {
+        addIssueAt(context, [name], describeStringAsServer(name));
+        return [];
+      }
       const parsed =
         nameProblem === undefined ? parsePart(DEFINITION_SCHEMA, definition, context, [name]) : undefined;
       return parsed === undefined ? [] : [[name, toServerConfig(name, parsed)] as const];
     });
     return Object.fromEntries(configs);
   });
+
+function describeStringAsServer(name: string): string {
+  const isField = ["url", "type", "transport", ...Object.keys(TYPES_BY_KEY)].includes(name);
+  const hint = isField
+    ? "a definition needs a name: { weather: { url } }"
+    : "write { url } or { command, args }";
+  return `expected an object, got a string; ${hint}`;
+}
 
 /** Reports the problems of the document and of its servers together; paths start with the name of a server. */
 const DOCUMENT_SCHEMA = z.custom<McpServersDocument>().transform((document, context) => {
@@ -316,8 +329,11 @@ export function getTransportType(definition: JsonObject): TransportType | Config
 function typeFromName(path: "type" | "transport", name: unknown): TransportType | ConfigIssue {
   const transportType =
     typeof name === "string" && Object.hasOwn(TRANSPORT_TYPES, name) ? TRANSPORT_TYPES[name] : undefined;
-  const allowed = Object.keys(TRANSPORT_TYPES).join(", ");
-  return transportType ?? { path, message: `expected one of ${allowed}, got ${describeValue(name)}` };
+  if (transportType !== undefined) return transportType;
+  const allowed = Object.keys(TRANSPORT_TYPES);
+  const closest = typeof name === "string" ? findClosestMatch(name, allowed) : undefined;
+  const hint = closest === undefined ? "" : ` (did you mean "${closest}"?)`;
+  return { path, message: `expected one of ${allowed.join(", ")}, got ${describeValue(name)}${hint}` };
 }
 
 function inferType(definition: JsonObject): TransportType | ConfigIssue {
@@ -328,6 +344,8 @@ function inferType(definition: JsonObject): TransportType | ConfigIssue {
   if (url !== undefined) types.push(isWebSocketUrl(url) ? "websocket" : "http");
   const [first, second] = types;
   if (first === undefined) {
+    const absent = ["url", ...Object.keys(TYPES_BY_KEY)].find((key) => Object.hasOwn(definition, key));
+    if (absent !== undefined) return { path: absent, message: "expected a value, got undefined" };
     const message =
       "cannot determine the transport: expected url, command, functionName, openTransport or server";
     const isNested = Object.values(definition).some(

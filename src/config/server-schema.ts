@@ -67,8 +67,11 @@ const PROVIDER_METHODS = [
   "codeVerifier",
 ];
 
+const AUTH_EXPECTED = "a function that returns a token, an OAuth provider, or a grant";
+const STRING_AS_AUTH = `expected ${AUTH_EXPECTED}, got a string; for a fixed token, use headers: { authorization: "Bearer …" }`;
+
 const functionOrProvider = option.opaque<Exclude<AuthOption, AuthGrant>>(
-  "a function that returns a token, an OAuth provider, or a grant",
+  AUTH_EXPECTED,
   (value) => isFunction(value) || hasMethods(value, "tokens"),
 );
 
@@ -76,6 +79,10 @@ const functionOrProvider = option.opaque<Exclude<AuthOption, AuthGrant>>(
 const authSchema = z
   .custom<AuthOption>()
   .transform((auth, context): NonNullable<CredentialSources["auth"]> => {
+    if (typeof auth === "string") {
+      addIssueAt(context, [], STRING_AS_AUTH);
+      return z.NEVER;
+    }
     if (isAuthGrant(auth)) return parsePart(AUTH_GRANT_SCHEMA, auth, context) ?? z.NEVER;
     if (hasMethods(auth, "token") && !hasMethods(auth, "tokens")) {
       addIssueAt(

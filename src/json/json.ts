@@ -130,9 +130,15 @@ export function parseJson(text: string, subject: string): unknown {
   } catch (cause) {
     // The parser's message quotes the text, which may contain a token, so only the position is kept.
     const position = /position \d+(?: \(line \d+ column \d+\))?$/.exec(printValue(cause))?.[0];
-    const message = `is not valid JSON${position === undefined ? "" : `, at ${position}`}${isFilePath(text) ? "; pass the content of the file, not its path" : ""}`;
+    const message = `is not valid JSON${position === undefined ? "" : `, at ${position}`}${hintForText(text)}`;
     throw configError(subject, [{ path: "", message }]);
   }
+}
+
+function hintForText(text: string): string {
+  if (/^\s*(?:https?|wss?):\/\//i.test(text))
+    return "; got a URL, expected an object such as { name: { url } }";
+  return isFilePath(text) ? "; pass the content of the file, not its path" : "";
 }
 
 /** Whether a text is one line without JSON, but with a folder or an extension. */

@@ -157,6 +157,47 @@ describe("groups of options", () => {
 });
 
 describe("problem messages", () => {
+  it.each([
+    ["auth", 'a string; for a fixed token, use headers: { authorization: "Bearer …" }'],
+    ["headers", "a string"],
+    ["identity", "a string"],
+    ["secrets", "a string"],
+    ["session", "a string"],
+    ["tls", "a string"],
+  ])("a string as %s is not quoted, because it may be a secret", (key, received) => {
+    const [issue] = findIssues({ a: { url: "http://x.test", [key]: "canary-password" } });
+    expect(issue).toEqual({ path: `a.${key}`, message: expect.stringMatching(/, got a string/) });
+    expect(issue?.message.split(", got ")[1]).toBe(received);
+  });
+
+  it("a URL in place of the servers is reported as such", () => {
+    const [issue] = findIssues("http://localhost:3000/mcp");
+    expect(issue?.message).toBe("is not valid JSON; got a URL, expected an object such as { name: { url } }");
+  });
+
+  it.each([
+    ["url", "a definition needs a name: { weather: { url } }"],
+    ["weather", "write { url } or { command, args }"],
+  ])("a string as %s is reported with what to write", (name, hint) => {
+    expect(findIssues({ [name]: "http://localhost:3000/mcp" })).toEqual([
+      { path: name, message: `expected an object, got a string; ${hint}` },
+    ]);
+  });
+
+  it("a url without a value is reported as the url", () => {
+    expect(findIssues({ a: { url: undefined } })).toEqual([
+      { path: "a.url", message: "expected a value, got undefined" },
+    ]);
+  });
+
+  it.each([
+    ["htpp", "http"],
+    ["streamable_http", "streamable-http"],
+  ])("the transport %s is reported with a suggestion", (transport, suggestion) => {
+    const [issue] = findIssues({ a: { transport, url: "http://x.test" } });
+    expect(issue?.message).toMatch(new RegExp(`got "${transport}" \\(did you mean "${suggestion}"\\?\\)$`));
+  });
+
   it("an array instead of a definition is reported as an array", () => {
     expect(findIssues({ a: [] })).toEqual([{ path: "a", message: expect.stringContaining("got an array") }]);
   });
