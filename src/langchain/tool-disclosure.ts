@@ -92,8 +92,10 @@ export function openDisclosure(
   value: DisclosureMode | DisclosureOptions,
   subject: string,
 ): ToolDisclosure | undefined {
-  const given = typeof value === "string" ? { mode: value } : value;
-  const options = parseOptions(DISCLOSURE_SCHEMA, given, { subject, path: "disclosure" });
+  const location = { subject, path: "disclosure" };
+  const given =
+    typeof value === "string" ? { mode: parseOptions(DISCLOSURE_FIELDS.mode, value, location) } : value;
+  const options = parseOptions(DISCLOSURE_SCHEMA, given, location);
   return options.mode === "all" ? undefined : new ToolDisclosure(toolList, options);
 }
 

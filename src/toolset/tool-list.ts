@@ -135,7 +135,10 @@ export class ToolList {
    */
   async find(call: ToolsetCall, config: CallerConfig): Promise<McpTool> {
     if (typeof call?.name !== "string") {
-      throw new McpRuntimeError("invalid-config", "Missing tool name. Expected { name, args }.");
+      throw new McpRuntimeError(
+        "invalid-config",
+        "Missing tool name. Expected { name, args } as the first argument.",
+      );
     }
     const { name, server } = call;
     if (server !== undefined && typeof server !== "string") {

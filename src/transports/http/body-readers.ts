@@ -212,7 +212,8 @@ export function getContentEncoding(headers: ResponseHeaders): string | undefined
 /** Describes a response by its status and content type, for an error. */
 export function describeContent(status: number, headers: ResponseHeaders): string {
   const type = getContentType(headers);
-  if (type !== "") return `HTTP ${status} with "${type}"`;
+  const hint = /html/i.test(type) ? ", a web page; the URL should be that of an MCP endpoint" : "";
+  if (type !== "") return `HTTP ${status} with "${type}"${hint}`;
   const isEmpty = status === 204 || headers["content-length"] === "0";
   return `HTTP ${status} without ${isEmpty ? "content" : "a content-type"}`;
 }

@@ -96,7 +96,7 @@ function describeConnectError(error: Error, { origin, redactor }: HttpErrorConte
 }
 
 function hintFor({ status, headers, body }: FailedResponse, context: HttpErrorContext): string {
-  if (status === 401 || status === 403) return "Check the credentials.";
+  if (status === 401 || status === 403) return `${describeChallenge(headers, context)}Check the credentials.`;
   const hasNoRpcError = findRpcError(body) === undefined;
   if ((status === 404 || status === 405) && hasNoRpcError) return "Is the path of the URL correct?";
   if (status >= 300 && status < 400) {
@@ -109,6 +109,13 @@ function hintFor({ status, headers, body }: FailedResponse, context: HttpErrorCo
     return `Redirects to another origin are not followed; if ${quoted} is correct, use it as the url of the server.`;
   }
   return hintForCode(findRpcError(body)?.code);
+}
+
+/** The reason that a server gives in `WWW-Authenticate`, such as an expired token. */
+function describeChallenge(headers: ResponseHeaders, { redactor }: HttpErrorContext): string {
+  const challenge = String(headers["www-authenticate"] ?? "");
+  const description = /error_description="([^"]{1,500})"/.exec(challenge)?.[1];
+  return description === undefined ? "" : `The server gives the reason "${redactor.excerpt(description)}". `;
 }
 
 /** Returns the target of a redirect, or `undefined` if there is no valid `Location`. */

@@ -40,6 +40,9 @@ function describeStartFailure(code: string, { command, cwd }: StdioAddress): str
 }
 
 function hintForMissing(command: string): string {
+  const [program, ...args] = command.split(/\s+/);
+  if (args.length > 0 && /^[\w.-]+$/.test(program ?? ""))
+    return `Put its arguments into args: command: "${program}", args: […].`;
   if (/[/\\]/.test(command)) return "Check the path.";
   if (process.platform !== "win32") return "Check that it is installed and in a directory of PATH.";
   return 'Check that it is installed. To run a script such as npx, use command: "cmd", args: ["/c", "npx", …].';

@@ -34,6 +34,11 @@ describe("secrets of a definition", () => {
       await client.ensureSession();
       const faults = [
         { type: "status", status: 401, body: echoed },
+        {
+          type: "status",
+          status: 401,
+          headers: { "www-authenticate": `Bearer error_description="${CANARY} expired"` },
+        },
         { type: "status", status: 500, body: rpcBody },
         { type: "status", status: 400, body: rpcBody },
         { type: "status", status: 307, headers: { location: `http://127.0.0.1:1/?key=${CANARY}` } },

@@ -213,3 +213,24 @@ describe.each(ERAS)("an unusual response (%s)", (era) => {
     remove();
   });
 });
+
+describe("the message of a failure", () => {
+  it("has the reason that a server gives for rejecting credentials", async () => {
+    await using server = await startMcpTestServer();
+    await using client = createTestClient(server);
+    const challenge = 'Bearer error="invalid_token", error_description="The access token expired"';
+    server.addFault({ type: "status", status: 401, headers: { "www-authenticate": challenge } });
+    const { message } = await rejection(client.callTool(echo()));
+    expect(message).toMatch(
+      /The server gives the reason "The access token expired"\. Check the credentials\.$/,
+    );
+  });
+
+  it("says that a web page is not an MCP endpoint", async () => {
+    await using server = await startMcpTestServer();
+    await using client = createTestClient(server);
+    server.addFault({ type: "html" });
+    const { message } = await rejection(client.callTool(echo()));
+    expect(message).toContain("a web page; the URL should be that of an MCP endpoint");
+  });
+});

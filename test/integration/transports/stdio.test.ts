@@ -224,6 +224,11 @@ describe("a stdio server that cannot be started", () => {
       { command: "no-such-command", args: [] },
       'the command "no-such-command" was not found. Check that it is installed and in a directory of PATH.',
     ],
+    [
+      "with its arguments in the command",
+      { command: "no-such-command -y weather-mcp", args: [] },
+      'Put its arguments into args: command: "no-such-command", args: […].',
+    ],
     ["with a wrong path", { command: "./no/such/file" }, "Check the path."],
     ["with a file that is not executable", { command: "/etc/passwd" }, '"/etc/passwd" is not executable.'],
     ["with a missing directory", { cwd: "/no/such/folder" }, '"/no/such/folder" does not exist.'],
