@@ -88,8 +88,12 @@ export function parseToolPositionals(
     return [argument.slice(0, index), argument.slice(index + 1)];
   });
   if (first === undefined) throw new UsageError("Missing <server> and <tool>.", usage);
-  if (extra !== undefined)
-    throw new UsageError(`Unexpected argument "${extra}".`, "Pass arguments as name=value or with --args.");
+  const unexpected = extra ?? (second?.startsWith("{") === true ? second : undefined);
+  if (unexpected !== undefined)
+    throw new UsageError(
+      `Unexpected argument "${unexpected}".`,
+      "Pass arguments as name=value or with --args.",
+    );
   if (second !== undefined) return { server: first, tool: second, pairs };
   const [server] = servers;
   if (server !== undefined && servers.length === 1) return { server: server.name, tool: first, pairs };

@@ -40,8 +40,13 @@ const NOT_COMPARED = { state: "unknown", added: [], removed: [], changed: [] };
 
 /** Compares the tools of servers with a snapshot or with stored lists. */
 export const driftCommand: Command = async (context) => {
+  const source = parseBaselineSource(context);
+  const resources = source.file === undefined ? [] : await readAgent(source.file, context);
   const selection = requireServers(await selectServers(context, []));
-  const baselines = await readBaselines(selection, context);
+  const baselines =
+    source.folder === undefined
+      ? toBaselines(resources, selection)
+      : await readStored(source.folder, selection);
   const servers = baselines.flatMap(({ server, tools }) => (tools === undefined ? [] : (server ?? [])));
   return withConnectedServers({ ...selection, servers }, context, async ({ connected, findings }) => {
     const rows = baselines.map((baseline): ComparedBaseline => {
@@ -66,25 +71,33 @@ export const driftCommand: Command = async (context) => {
   });
 };
 
-async function readBaselines(selection: ServerSelection, context: CommandContext): Promise<Baseline[]> {
-  const { line, terminal } = context;
+/** What to compare with: the file of an agent, or the folder of a store. */
+type BaselineSource =
+  | { readonly file: string; readonly folder?: undefined }
+  | { readonly file?: undefined; readonly folder: string };
+
+function parseBaselineSource({ line, terminal }: CommandContext): BaselineSource {
   const [file, ...extra] = line.positionals;
   const folder = line.value("store");
-  if ((file === undefined) === (folder === undefined) || extra.length > 0)
-    throw new UsageError(
-      "drift needs exactly one baseline.",
-      "Use drift agent.json or drift --store .cache/mcp.",
-    );
-  if (folder !== undefined) {
-    await using store = fileStore(resolve(terminal.cwd, folder));
-    const reading = selection.servers.map(async (server) => ({
-      name: server.name,
-      server,
-      tools: await readStoredTools(store, server),
-    }));
-    return await Promise.all(reading);
-  }
-  const resources = await readAgent(file ?? "", context);
+  if (extra.length === 0 && file !== undefined && folder === undefined) return { file };
+  if (file === undefined && folder !== undefined) return { folder: resolve(terminal.cwd, folder) };
+  throw new UsageError(
+    "drift needs exactly one baseline.",
+    "Use drift agent.json or drift --store .cache/mcp.",
+  );
+}
+
+async function readStored(folder: string, { servers }: ServerSelection): Promise<Baseline[]> {
+  await using store = fileStore(folder);
+  const reading = servers.map(async (server) => ({
+    name: server.name,
+    server,
+    tools: await readStoredTools(store, server),
+  }));
+  return await Promise.all(reading);
+}
+
+function toBaselines(resources: McpAgentResource[], selection: ServerSelection): Baseline[] {
   return resources.map((resource) => {
     const server = findServer(resource, resources, selection);
     return { name: resource.name, server, tools: resource.availableTools };

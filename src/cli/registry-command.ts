@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { isLambdaArn, publishServer, withdrawServer } from "../manager/published-server.js";
+import { isLambdaArn, isPublished, publishServer, withdrawServer } from "../manager/published-server.js";
 import { dynamoStore } from "../stores/drivers/dynamo-store.js";
 import { fileStore } from "../stores/drivers/file-store.js";
 import { redisStore } from "../stores/drivers/redis-store.js";
@@ -8,7 +8,7 @@ import { isRedisAddress } from "../stores/drivers/redis-target.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import type { Command, CommandContext, Outcome } from "./command-context.js";
 import { UsageError } from "./exit-codes.js";
-import { renderStatus } from "./terminal.js";
+import { renderStatus, type Status } from "./terminal.js";
 
 /** Adds a server to a registry, for programs that use `registryServers`. */
 export const publishCommand: Command = async (context) => {
@@ -16,7 +16,10 @@ export const publishCommand: Command = async (context) => {
   if (name === undefined || address === undefined || extra.length > 0)
     throw new UsageError("publish needs a name and an address.", USAGE);
   const server = isLambdaArn(address) ? { name, functionName: address } : { name, url: address };
-  return changeRegistry(context, `${name} is published.`, (store) => publishServer(store, server));
+  return changeRegistry(context, async (store) => {
+    await publishServer(store, server);
+    return ["ok", `${name} is published.`];
+  });
 };
 
 /** Removes a server from a registry. */
@@ -24,19 +27,27 @@ export const withdrawCommand: Command = async (context) => {
   const [name, ...extra] = context.line.positionals;
   if (name === undefined || extra.length > 0)
     throw new UsageError("withdraw needs the name of one server.", USAGE);
-  return changeRegistry(context, `${name} is withdrawn.`, (store) => withdrawServer(store, name));
+  return changeRegistry(context, async (store) => {
+    // If the store cannot be read, the error of `withdrawServer` says so.
+    const wasPublished = await isPublished(store, name).catch(() => true);
+    await withdrawServer(store, name);
+    return wasPublished
+      ? ["ok", `${name} is withdrawn.`]
+      : ["note", `${name} was not published in this store.`];
+  });
 };
 
 const USAGE = "Usage: publish <name> <url> --store redis://…, or withdraw <name> --store redis://….";
 
 async function changeRegistry(
   context: CommandContext,
-  done: string,
-  change: (store: KeyValueStore) => Promise<void>,
+  change: (store: KeyValueStore) => Promise<readonly [status: Status, text: string]>,
 ): Promise<Outcome> {
+  let status: Status;
+  let text: string;
   try {
     await using store = openStore(context);
-    await change(store);
+    [status, text] = await change(store);
   } catch (error) {
     if (!(error instanceof McpRuntimeError)) throw error;
     const isUsage = error.kind === "invalid-config";
@@ -46,7 +57,7 @@ async function changeRegistry(
   return {
     exit: "ok",
     json: { server: context.line.positionals[0] },
-    render: ({ colors }) => [`${renderStatus("ok", colors)} ${done}`],
+    render: ({ colors }) => [`${renderStatus(status, colors)} ${text}`],
   };
 }
 

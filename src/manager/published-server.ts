@@ -128,6 +128,11 @@ export async function withdrawServer(store: KeyValueStore, name: string): Promis
   await limitStore(store, systemClock).delete(toPublishedKey(name));
 }
 
+/** Whether a registry has a server of this name. Throws like `withdrawServer`. */
+export async function isPublished(store: KeyValueStore, name: string): Promise<boolean> {
+  return (await limitStore(store, systemClock).get(toPublishedKey(name))) !== undefined;
+}
+
 function toPublishedKey(name: string): string {
   if (typeof name === "string" && NAME_PATTERN.test(name)) return PUBLISHED_PREFIX + name;
   const message = `expected ${NAME_FORMAT}, got ${describeValue(name)}`;

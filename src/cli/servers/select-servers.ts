@@ -15,6 +15,7 @@ import type { CommandContext } from "../command-context.js";
 import { displayPath, type Terminal } from "../terminal.js";
 import { createFinding, formatFinding, type Finding, type FindingCode } from "../report/finding.js";
 import { suggestName, UsageError } from "../exit-codes.js";
+import { findClosestMatch } from "../../errors/find-closest-match.js";
 
 /** The servers that a command works on, and the findings about their config files. */
 export interface ServerSelection {
@@ -186,6 +187,9 @@ function toProblemFinding(
 
 const MAX_IGNORED = 20;
 
+/** The keys of an entry in most formats, as suggestions for misspelled ones. */
+const ENTRY_KEYS = ["type", "url", "headers", "command", "args", "env", "cwd", "auth", "tools", "disabled"];
+
 /** Reports an entry of a config file that has no effect, or keys of it. */
 function toEntryFindings({ name, file, state, reason = "already defined", ignored }: FileEntry): Finding[] {
   const toNotes = (text: string, hint: string) => [
@@ -194,7 +198,12 @@ function toEntryFindings({ name, file, state, reason = "already defined", ignore
   if (state === "shadowed")
     return toNotes(`"${name}" in this file is not used: ${reason}.`, "Remove or rename it.");
   if (state !== "loaded" || ignored.length === 0) return [];
-  return toNotes(`Ignored keys: ${joinNames(ignored, MAX_IGNORED)}.`, "Remove or correct them.");
+  const suggested = ignored.slice(0, MAX_IGNORED).map((key) => {
+    const closest = findClosestMatch(key, ENTRY_KEYS);
+    return closest === undefined ? key : `${key} (did you mean "${closest}"?)`;
+  });
+  const keys = [...suggested, ...ignored.slice(MAX_IGNORED)];
+  return toNotes(`Ignored keys: ${joinNames(keys, MAX_IGNORED)}.`, "Remove or correct them.");
 }
 
 function toNoServersFinding({ sources }: LoadedMcpServers): Finding {
@@ -221,12 +230,17 @@ export function filterByName(selection: ServerSelection, names: readonly string[
   };
 }
 
+/** Programs that start servers: a server of such a name is probably a command without `--`. */
+const PROGRAM_NAME = /^(?:npx|node|bunx|deno|uvx?|python3?|docker)$/;
+
 function unknownServerError(name: string, { servers, findings, disabled }: ServerSelection): UsageError {
   const names = servers.map((server) => server.name);
   const disabledServer = disabled.find((server) => server.name === name);
   if (disabledServer !== undefined) return new UsageError(disabledServer.text, "Enable it in that file.");
   const unused = findings.find(({ server }) => server === name);
   if (unused !== undefined) return new UsageError(formatFinding(unused), unused.hint);
+  if (PROGRAM_NAME.test(name))
+    return new UsageError(`Unknown server "${name}".`, `Write a command after --: -- ${name} ….`);
   const all = names.length === 0 ? NO_SERVERS_HINT : `Servers: ${names.join(", ")}.`;
   return new UsageError(`Unknown server "${name}".`, suggestName(name, names, all));
 }

@@ -129,7 +129,10 @@ function parseHeader(text: string): [string, string] {
   const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) {
     // The value may be a token: do not repeat it.
-    throw new UsageError("--header has no name.", 'Example: --header "authorization: Bearer …".');
+    throw new UsageError(
+      "--header needs a name and a colon.",
+      'Example: --header "authorization: Bearer …".',
+    );
   }
   return [name, value];
 }

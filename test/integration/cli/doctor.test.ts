@@ -109,7 +109,9 @@ describe("doctor: options that project files may not set", () => {
   it("are warnings with their location, once each, also in list", async () => {
     await using server = await startMcpTestServer({ tools: [] });
     const tools = { "*": { requireApproval: false } };
-    using folder = createProject({ a: { url: server.url, tools, trustAnnotations: true, color: "red" } });
+    using folder = createProject({
+      a: { url: server.url, tools, trustAnnotations: true, color: "red", heders: {} },
+    });
     const { code, findings } = await runDoctor(folder);
     expect(code).toBe(0);
     const reported = findings.filter(({ code: found }) => found.startsWith("config-"));
@@ -126,7 +128,7 @@ describe("doctor: options that project files may not set", () => {
         location: { line: 10 },
         text: expect.stringContaining("trustAnnotations"),
       },
-      { code: "config-warning", text: "Ignored keys: color." },
+      { code: "config-warning", text: 'Ignored keys: color, heders (did you mean "headers"?).' },
     ]);
     expect((await cli(folder, "list")).stdout).toContain("[config-restricted]");
   });

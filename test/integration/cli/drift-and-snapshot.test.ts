@@ -241,6 +241,15 @@ describe("drift", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
+  it.each([
+    [["drift"], "exactly one baseline"],
+    [["drift", "none.json"], "none.json cannot be read"],
+  ])("rejects %j also in a folder without config files", async (args, message) => {
+    using folder = new TemporaryFolder({});
+    const { code, stderr } = await cli(folder, ...args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
   it("a resource without a configured server is reported", async () => {
     await using server = await startMcpTestServer({ tools: [TIDES] });
     using folder = createProject({ sea: { url: server.url } });

@@ -144,6 +144,12 @@ describe("list", () => {
     expect(stderr).toContain("→ Create a .mcp.json");
   });
 
+  it("a command without -- is reported with how to write it", async () => {
+    using folder = new TemporaryFolder();
+    const { code, stderr } = await cli(folder, "list", "npx", "weather-mcp");
+    expect([code, stderr]).toEqual([2, '✗ Unknown server "npx".\n  → Write a command after --: -- npx ….\n']);
+  });
+
   it("errors name the file and position, and the reason that a server in it is not used", async () => {
     const stopped = { url: "http://127.0.0.1:1/mcp" };
     using folder = createProject({ first: stopped, second: stopped, invalid: { color: "red" } });
@@ -354,6 +360,7 @@ describe("call", () => {
     [["weather", "forecast", "--args", "{city}"], "--args is not valid JSON", "Quote it for the shell"],
     [["weather", "forecast", "--args", "[]"], "--args is not a JSON object", "Use --args"],
     [["weather", "forecast", "--args", "@none.json"], "cannot be read", "Correct the path"],
+    [["forecast", '{"city":"Oslo"}'], 'Unexpected argument "{', "Pass arguments as name=value"],
     [["weather", "forecast", "Oslo"], 'argument "Oslo"', "Pass arguments as name=value"],
     [[], "Missing <server> and <tool>", "Usage: call <server> <tool>"],
   ])("rejects %j with a hint, and calls nothing", async (args, message, hint) => {

@@ -25,6 +25,12 @@ describe("publish and withdraw", () => {
     expect(await store.list("")).toEqual(["servers/1/reports"]);
   });
 
+  it("a server that was not published is reported when it is withdrawn", async () => {
+    using folder = new TemporaryFolder({});
+    const { code, stdout } = await cli(folder, "withdraw", "wether", "--store", "registry");
+    expect([code, stdout]).toEqual([0, "· wether was not published in this store.\n"]);
+  });
+
   it.each<[string, readonly string[], number, string]>([
     ["a missing address", ["publish", "weather", "--store", "x"], 2, "publish needs a name and an address."],
     ["a missing name", ["withdraw", "--store", "x"], 2, "withdraw needs the name of one server."],
