@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { assertObject, option, parseOptions } from "../config/parse-options.js";
 import { hasMethod, type ReceivedRequest } from "./http-listener.js";
 
 /** A fault that the test server applies to a request. */
@@ -79,6 +80,32 @@ export type Fault =
       /** The `result` of the JSON-RPC response; it need not be valid. */
       readonly result: unknown;
     };
+
+/** The types of faults. A record, so that none can be missing. */
+const FAULT_TYPES: Readonly<Record<Fault["type"], true>> = {
+  delay: true,
+  hang: true,
+  disconnect: true,
+  status: true,
+  html: true,
+  "content-type": true,
+  "invalid-json": true,
+  "wrong-id": true,
+  "not-json-rpc": true,
+  "no-response": true,
+  trickle: true,
+  oversized: true,
+  result: true,
+};
+
+/** Throws kind `invalid-config` for a fault that would have no effect. */
+export function assertFault(fault: Fault): void {
+  const subject = "The fault";
+  assertObject(fault, { subject });
+  parseOptions(option.oneOf(...Object.keys(FAULT_TYPES)), fault.type, { subject, path: "type" });
+  if (fault.type === "disconnect")
+    parseOptions(option.oneOf("before", "during", "after"), fault.when, { subject, path: "when" });
+}
 
 /** Selects the requests that a fault applies to. */
 export interface FaultTarget {

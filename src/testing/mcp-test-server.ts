@@ -1,8 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { printValue } from "../errors/sanitize-text.js";
 import type { InProcessServer, MessageTransport } from "../config/message-transport.js";
-import { assertObject, assertOptions, option, optionKeys, type OptionsOf } from "../config/parse-options.js";
-import { applyFault, type ArmedFault, type Fault, type FaultTarget, takeFault } from "./fault.js";
+import { assertOptions, option, optionKeys, type OptionsOf, parseOptions } from "../config/parse-options.js";
+import {
+  applyFault,
+  type ArmedFault,
+  assertFault,
+  type Fault,
+  type FaultTarget,
+  takeFault,
+} from "./fault.js";
 import {
   UNKNOWN_SESSION_RESPONSES,
   type UnknownSessionResponse,
@@ -216,10 +223,10 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   /**
    * Applies a fault to matching requests. Returns a function that removes it.
-   * @throws McpRuntimeError kind `invalid-config` for a fault that is not an object or an unknown option of `target`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown `type` or `when` of a fault, or option of `target`.
    */
   addFault(fault: Fault, target: FaultTarget = {}): () => void {
-    assertObject(fault, { subject: "The fault" });
+    assertFault(fault);
     assertOptions(target, TARGET_OPTIONS, { subject: "The fault", path: "target" });
     const armed: ArmedFault = { fault, target, remaining: target.times ?? Number.POSITIVE_INFINITY };
     this.#faults.add(armed);
@@ -231,8 +238,13 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     this.#faults.clear();
   }
 
-  /** Drops all sessions: later requests with their ids get `response`. Running requests finish. */
+  /**
+   * Drops all sessions: later requests with their ids get `answer`. Running requests finish.
+   * @throws McpRuntimeError kind `invalid-config` for a name that `UNKNOWN_SESSION_RESPONSES` does not have.
+   */
   dropSessions(answer: UnknownSessionResponse = this.unknownSessionResponse): void {
+    const answers = option.oneOf(...Object.keys(UNKNOWN_SESSION_RESPONSES));
+    parseOptions(answers, answer, { subject: "The call to dropSessions", path: "answer" });
     this.unknownSessionResponse = answer;
     this.#sessions.drop();
   }

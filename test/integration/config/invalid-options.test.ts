@@ -128,6 +128,29 @@ describe("invalid options are reported:", () => {
       { message: expect.stringContaining("needs a toolset") },
     ],
     ["a promise of a toolset", () => new McpToolNode(invalid(Promise.resolve())), { message: AWAIT_HINT }],
+    [
+      "an unknown mode of tool search",
+      async () => {
+        await using mcp = await createMcpTools({ test: { server: new McpTestServer() } });
+        mcpMiddleware(mcp, { disclosure: invalid("serch") });
+      },
+      issueAt("disclosure", expect.stringContaining('got "serch"')),
+    ],
+    [
+      "an unknown type of fault",
+      () => new McpTestServer().addFault(invalid({ type: "hand" })),
+      issueAt("type"),
+    ],
+    [
+      "a disconnect at an unknown time",
+      () => new McpTestServer().addFault(invalid({ type: "disconnect" })),
+      issueAt("when"),
+    ],
+    [
+      "an unknown answer to lost sessions",
+      () => new McpTestServer().dropSessions(invalid("404")),
+      issueAt("answer"),
+    ],
     ["a fallback without an age", () => lastGoodResult(invalid({})), issueAt("maxAgeMs")],
     ["null as fallback options", () => lastGoodResult(invalid(null)), issueAt("maxAgeMs")],
     ["null as UiPath options", () => uipathServers(invalid(null)), issueAt("")],
