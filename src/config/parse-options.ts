@@ -187,9 +187,11 @@ export function optionsSchema<Options extends object>(
   });
 }
 
-/** A map or set would otherwise be read as an object without fields. */
+/** A map, a set, or a store in place of `{ store }` would otherwise be read as an object without fields. */
 function isOptionsObject(value: unknown): boolean {
-  return isObject(value) && !(Symbol.iterator in (value as object));
+  if (!isObject(value) || Symbol.iterator in (value as object)) return false;
+  const { get, set } = value as { readonly get?: unknown; readonly set?: unknown };
+  return !(typeof get === "function" && typeof set === "function");
 }
 
 /**

@@ -1,6 +1,7 @@
 import { AIMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool, StructuredTool } from "@langchain/core/tools";
+import { z } from "zod";
 import { suggestMatch } from "../errors/find-closest-match.js";
 import {
   assertOptionalArray,
@@ -92,10 +93,11 @@ export function openDisclosure(
   value: DisclosureMode | DisclosureOptions,
   subject: string,
 ): ToolDisclosure | undefined {
-  const location = { subject, path: "disclosure" };
-  const given =
-    typeof value === "string" ? { mode: parseOptions(DISCLOSURE_FIELDS.mode, value, location) } : value;
-  const options = parseOptions(DISCLOSURE_SCHEMA, given, location);
+  const schema = z.object({
+    disclosure: typeof value === "string" ? DISCLOSURE_FIELDS.mode : DISCLOSURE_SCHEMA,
+  });
+  const { disclosure } = parseOptions(schema, { disclosure: value }, { subject });
+  const options = typeof disclosure === "string" ? { mode: disclosure } : disclosure;
   return options.mode === "all" ? undefined : new ToolDisclosure(toolList, options);
 }
 

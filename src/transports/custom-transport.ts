@@ -1,9 +1,11 @@
 import { type Clock, settleWithin } from "../async/clock.js";
 import type { InProcessServer, JsonRpcMessage, MessageTransport } from "../config/message-transport.js";
+import { hasMethods } from "../config/parse-options.js";
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
 import { classifyFailure, isOutcomeUnknown, errorCode } from "../errors/failure-kinds.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeThrown, printValue } from "../errors/sanitize-text.js";
+import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { reportsUnknownSession } from "./http/http-errors.js";
 import {
@@ -30,11 +32,24 @@ export function createCustomFactory(
   address: Extract<ServerAddress, { kind: "in-process" | "custom" }>,
   { redactor, clock }: TransportDependencies,
 ): TransportFactory {
-  const open = async () => (address.kind === "custom" ? address.open() : openInProcess(await address.open()));
+  const open = async () =>
+    address.kind === "custom"
+      ? assertTransport(await address.open(), server)
+      : openInProcess(await address.open());
   return {
     openTransport: async () => new CustomTransport(await open(), { server, redactor, clock }),
     close: async () => undefined,
   };
+}
+
+const TRANSPORT_METHODS = ["start", "send", "close"];
+
+/** JavaScript callers can return anything. */
+function assertTransport(transport: MessageTransport, server: string): MessageTransport {
+  if (hasMethods(transport, ...TRANSPORT_METHODS)) return transport;
+  const received = describeValue(transport);
+  const message = `expected a transport with ${TRANSPORT_METHODS.join("(), ")}(), got ${received}`;
+  throw configError(`Server "${server}"`, [{ path: "openTransport", message }], { server });
 }
 
 /** Connects to a server in this process. Each session gets its own pair of linked transports. */

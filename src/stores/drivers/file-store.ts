@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { configError } from "../../errors/mcp-runtime-error.js";
 import { describeValue } from "../../json/describe-value.js";
 import type { KeyValueStore } from "../key-value-store.js";
-import { DriverStore, type DriverEntry, type StoreDriver } from "../driver-store.js";
+import { DriverStore, type DriverEntry, type FailureExplanation, type StoreDriver } from "../driver-store.js";
 import { resolveStoreOptions, type StoreOptions, type ResolvedStoreOptions } from "../store-options.js";
 import { mkdir, readdir, rename, rm, stat, writeFile, open, link } from "node:fs/promises";
 import type { CancelScope } from "../../async/cancel-scope.js";
@@ -44,6 +44,11 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): KeyVa
 const OWNER_ONLY_FILE = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
 const WRITABLE_BY_OTHERS = 0o022;
+
+const FOLDER_EXPLANATION: FailureExplanation = {
+  kind: "unavailable",
+  text: "Check that it is a folder that this process can read and write.",
+};
 
 const SWEEP_EVERY_MS = 600_000;
 const MAX_OPEN_FILES = 16;
@@ -110,6 +115,10 @@ class FileDriver implements StoreDriver {
       return isEntry && !hasExpired(header, this.#options.now()) ? header.key : undefined;
     });
     return keys.filter((key) => key !== undefined).filter((key) => key.startsWith(prefix));
+  }
+
+  explainFailure(): FailureExplanation {
+    return FOLDER_EXPLANATION;
   }
 
   async close(): Promise<void> {

@@ -151,6 +151,29 @@ describe("invalid options are reported:", () => {
       () => new McpTestServer().dropSessions(invalid("404")),
       issueAt("answer"),
     ],
+    [
+      "an invalid option of tool search",
+      async () => {
+        await using mcp = await createMcpTools({ test: { server: new McpTestServer() } });
+        mcpMiddleware(mcp, { disclosure: { maxTokens: invalid("many") } });
+      },
+      issueAt("disclosure.maxTokens"),
+    ],
+    [
+      "a store in place of cache options",
+      () => createMcpTools({ test: { server: new McpTestServer() } }, { cache: invalid(memoryStore()) }),
+      issueAt("cache"),
+    ],
+    [
+      "a store in place of session options",
+      () => parseServers({ test: { url: "http://localhost:1/mcp", session: memoryStore() } }),
+      issueAt("test.session"),
+    ],
+    [
+      "a custom transport without methods",
+      () => new McpClient({ name: "test", openTransport: () => invalid({}) }).listTools(),
+      issueAt("openTransport", expect.stringContaining("start(), send(), close()")),
+    ],
     ["a fallback without an age", () => lastGoodResult(invalid({})), issueAt("maxAgeMs")],
     ["null as fallback options", () => lastGoodResult(invalid(null)), issueAt("maxAgeMs")],
     ["null as UiPath options", () => uipathServers(invalid(null)), issueAt("")],

@@ -122,6 +122,7 @@ describe("a file store", () => {
       message: expect.stringContaining(join(root, "file")),
       cause: { code: "EEXIST" },
     });
+    expect(errors[0]?.message).toContain("Check that it is a folder");
     expect(readdirSync(root)).toEqual(["file"]);
   });
 });
