@@ -1,6 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, settleWithin } from "../async/clock.js";
-import { LinkedSet } from "../async/linked-set.js";
 import type { ClientKeys } from "../auth/dpop.js";
 import { assertOptions, optionKeys } from "../config/parse-options.js";
 import type { ClientInfo } from "../config/message-transport.js";
@@ -323,19 +322,19 @@ function announcesToolChanges({ metadata }: Session): boolean {
 
 /** Tracks running calls, so that `close()` can wait for them and then cancel them. */
 class InFlightCalls {
-  readonly #calls = new LinkedSet<CancelScope>();
+  readonly #calls = new Set<CancelScope>();
   #drainListeners: (() => void)[] = [];
 
   get isEmpty(): boolean {
-    return this.#calls.isEmpty;
+    return this.#calls.size === 0;
   }
 
   /** Returns a function that removes the call. */
   add(call: CancelScope): () => void {
-    const node = this.#calls.add(call);
+    this.#calls.add(call);
     return () => {
-      this.#calls.delete(node);
-      if (!this.#calls.isEmpty) return;
+      this.#calls.delete(call);
+      if (!this.isEmpty) return;
       for (const onDrained of this.#drainListeners.splice(0)) onDrained();
     };
   }
@@ -343,8 +342,8 @@ class InFlightCalls {
   /** Waits until no call is left, at most `ms`, and cancels the others. */
   async end(ms: number, clock: Clock, reason: McpRuntimeError): Promise<void> {
     const drained = () => new Promise<void>((resolve) => this.#drainListeners.push(resolve));
-    if (!this.#calls.isEmpty && ms > 0) await settleWithin(ms, clock, drained);
-    for (const call of this.#calls.values()) call.cancel(reason);
+    if (!this.isEmpty && ms > 0) await settleWithin(ms, clock, drained);
+    for (const call of this.#calls) call.cancel(reason);
   }
 }
 
