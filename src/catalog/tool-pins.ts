@@ -86,10 +86,9 @@ export class Pins<Item> {
   /** Pins these items as they are now. */
   async approve(items: readonly Item[], { toPin } = this.#subject): Promise<void> {
     const stored = await this.#read();
-    const names = items.map(this.#subject.idOf);
-    const pins = items.map((item, index) => [names[index] ?? "", toPin(item)] as const);
-    this.#pins = new Map([...this.#pins, ...(stored?.pins ?? []), ...pins]);
-    for (const name of names) {
+    const approved = new Map(items.map((item) => [this.#subject.idOf(item), toPin(item)]));
+    this.#pins = new Map([...this.#pins, ...(stored?.pins ?? []), ...approved]);
+    for (const name of approved.keys()) {
       this.#recordedIdentities -= this.#mismatches.get(name)?.identities.size ?? 0;
       this.#mismatches.delete(name);
     }
