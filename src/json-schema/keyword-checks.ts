@@ -1,7 +1,7 @@
 import { type JsonObject, toArray } from "../json/json.js";
 import {
   addEvaluated,
-  compileLimit,
+  compileSizeLimit,
   isAbove,
   isAtLeast,
   isAtMost,
@@ -9,6 +9,7 @@ import {
   requireAll,
   type Check,
   type CheckCompiler,
+  type Comparison,
   type ValidationContext,
   type SchemaCompiler,
 } from "./validation-context.js";
@@ -31,8 +32,8 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
   ["oneOf", (subschemas, schema, compiler) => compileUnion("oneOf", subschemas, schema, compiler)],
   ["if", compileCondition],
   ...OBJECT_CHECKS,
-  ["maxItems", compileLimit("maxItems", itemCount, isAtMost)],
-  ["minItems", compileLimit("minItems", itemCount, isAtLeast)],
+  ["maxItems", compileSizeLimit("maxItems", itemCount, isAtMost)],
+  ["minItems", compileSizeLimit("minItems", itemCount, isAtLeast)],
   [
     "prefixItems",
     (tuple, schema, compiler) => evaluateItems({ tuple: compileEach(tuple, schema, compiler) }),
@@ -45,13 +46,13 @@ export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string
       evaluateItems({ rest: compiler.compile(subschema, schema), isUnevaluatedOnly: true }),
   ],
   ["uniqueItems", compileUniqueItems],
-  ["minimum", compileLimit("minimum", toNumber, isAtLeast)],
-  ["maximum", compileLimit("maximum", toNumber, isAtMost)],
-  ["exclusiveMinimum", compileLimit("exclusiveMinimum", toNumber, isAbove)],
-  ["exclusiveMaximum", compileLimit("exclusiveMaximum", toNumber, isBelow)],
+  ["minimum", compileNumberLimit("minimum", isAtLeast)],
+  ["maximum", compileNumberLimit("maximum", isAtMost)],
+  ["exclusiveMinimum", compileNumberLimit("exclusiveMinimum", isAbove)],
+  ["exclusiveMaximum", compileNumberLimit("exclusiveMaximum", isBelow)],
   ["multipleOf", compileMultipleOf],
-  ["minLength", compileLimit("minLength", characterCount, isAtLeast)],
-  ["maxLength", compileLimit("maxLength", characterCount, isAtMost)],
+  ["minLength", compileSizeLimit("minLength", characterCount, isAtLeast)],
+  ["maxLength", compileSizeLimit("maxLength", characterCount, isAtMost)],
   ["pattern", compilePattern],
 ]);
 
@@ -246,8 +247,11 @@ function compileUniqueItems(isRequired: unknown, schema: JsonObject): Check | un
   };
 }
 
-function toNumber(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
+function compileNumberLimit(keyword: string, isWithin: Comparison): CheckCompiler {
+  return (limit, schema) => (value, context, path) =>
+    typeof value !== "number" ||
+    isWithin(value, limit as number) ||
+    context.fail(keyword, schema, value, path);
 }
 
 function compileMultipleOf(divisor: unknown, schema: JsonObject): Check {

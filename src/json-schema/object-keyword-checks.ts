@@ -1,6 +1,6 @@
 import { isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
 import {
-  compileLimit,
+  compileSizeLimit,
   isAtLeast,
   isAtMost,
   requireAll,
@@ -185,8 +185,8 @@ const compileUnevaluatedProperties: CheckCompiler = (subschema, schema, compiler
 /** The keywords for objects, in the order in which their errors are reported. */
 export const OBJECT_CHECKS: readonly (readonly [keyword: string, compile: CheckCompiler])[] = [
   ["required", compileRequired],
-  ["minProperties", compileLimit("minProperties", keyCount, isAtLeast)],
-  ["maxProperties", compileLimit("maxProperties", keyCount, isAtMost)],
+  ["minProperties", compileSizeLimit("minProperties", keyCount, isAtLeast)],
+  ["maxProperties", compileSizeLimit("maxProperties", keyCount, isAtMost)],
   ["propertyNames", compilePropertyNames],
   ["dependentRequired", (names, schema) => compileDependentRequired("dependentRequired", names, schema)],
   ["dependentSchemas", compileDependentSchemas],

@@ -64,20 +64,20 @@ export function requireAll(checks: readonly Check[]): Check {
   };
 }
 
-type Comparison = (value: number, limit: number) => boolean;
+export type Comparison = (value: number, limit: number) => boolean;
 export const isAtLeast: Comparison = (value, limit) => value >= limit;
 export const isAtMost: Comparison = (value, limit) => value <= limit;
 export const isAbove: Comparison = (value, limit) => value > limit;
 export const isBelow: Comparison = (value, limit) => value < limit;
 
-/** Limits numbers, or the size of values of one type. `measure` returns `undefined` for other values. */
-export function compileLimit(
+/** Limits the size of values of one type. `getSize` returns `undefined` for other values. */
+export function compileSizeLimit(
   keyword: string,
-  measure: (value: unknown, context: ValidationContext) => number | undefined,
+  getSize: (value: unknown, context: ValidationContext) => number | undefined,
   isWithin: Comparison,
 ): CheckCompiler {
   return (limit, schema) => (value, context, path) => {
-    const size = measure(value, context);
+    const size = getSize(value, context);
     return size === undefined || isWithin(size, Number(limit)) || context.fail(keyword, schema, value, path);
   };
 }
