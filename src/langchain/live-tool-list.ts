@@ -28,8 +28,10 @@ export class LiveToolList {
   readonly #initialNames: ReadonlySet<string>;
   /** The names of the tools that agents had. */
   readonly #agentNames = new Set<string>();
-  #hasAgent = false;
-  #isFiltered = false;
+  /** Whether the tools of an agent are known: a process that resumes a graph has not called its model yet. */
+  hasAgent = false;
+  /** Whether a filter hides tools from some callers: then the answer to a call must not show which tools exist. */
+  isFiltered = false;
 
   /** `servers`: use only the tools of these servers; if empty, of all. */
   constructor(toolset: McpToolset, servers: readonly string[]) {
@@ -47,18 +49,13 @@ export class LiveToolList {
     for (const tool of tools) {
       this.#knownTools.add(tool);
       this.#knownNames.add(tool.name);
-      this.#isFiltered ||= hasFilter(tool);
+      this.isFiltered ||= hasFilter(tool);
     }
     for (const oldest of this.#knownNames) {
       if (this.#knownNames.size <= MAX_KNOWN_NAMES) break;
       this.#knownNames.delete(oldest);
     }
     return tools;
-  }
-
-  /** Whether a filter hides tools from some callers: then the answer to a call must not show which tools exist. */
-  get isFiltered(): boolean {
-    return this.#isFiltered;
   }
 
   /** The tools that the servers offer to the caller of this config, and that it may see. */
@@ -100,7 +97,7 @@ export class LiveToolList {
   /** Finds a tool that the run of this config may see, also one that a server offers only to its caller. */
   async find(name: string, config: RunnableConfig): Promise<McpTool | undefined> {
     const tools = this.current.filter((tool) => tool.name === name);
-    const [tool] = this.#isFiltered ? await filterTools(tools, config) : tools;
+    const [tool] = this.isFiltered ? await filterTools(tools, config) : tools;
     return tool ?? this.#findForCaller(name, config);
   }
 
@@ -124,11 +121,6 @@ export class LiveToolList {
     return this.#initialNames.has(name) && !this.#agentNames.has(name);
   }
 
-  /** Whether the tools of an agent are known: a process that resumes a graph has not called its model yet. */
-  get hasAgent(): boolean {
-    return this.#hasAgent;
-  }
-
   /** Whether a tool that was not found did exist. */
   wasRemoved(name: string): boolean {
     return this.#knownNames.has(name);
@@ -143,7 +135,7 @@ export class LiveToolList {
     tools: readonly Tool[],
     config: RunnableConfig,
   ): Promise<(Tool | McpTool | ToolDescription)[]> {
-    this.#hasAgent = true;
+    this.hasAgent = true;
     for (const tool of tools) if (tool instanceof McpTool) this.#agentNames.add(tool.name);
     const current = await filterTools(this.current, config);
     const kept = tools.flatMap((tool): (Tool | ToolDescription)[] => {
@@ -160,7 +152,7 @@ export class LiveToolList {
 
   /** The result of a call of a tool that was removed, that never existed or that the caller may not see. */
   missingToolMessage(call: ToolCall): ToolMessage {
-    const problem = this.#isFiltered ? "does not exist" : "no longer exists";
+    const problem = this.isFiltered ? "does not exist" : "no longer exists";
     const content = `The tool "${call.name}" ${problem} and was not called. Continue without it.`;
     return toErrorMessage(call, new McpRuntimeError("not-found", content, { tool: call.name }));
   }

@@ -93,7 +93,7 @@ export function mcpMiddleware<Name extends string>(
   assertOptionalArray(servers, { subject, path: "servers" });
   const toolList = new LiveToolList(toolset, servers);
   const disclosure = openDisclosure(toolList, disclosureOption, subject);
-  const approval = new AgentApproval(toolList, disclosure ?? toolList);
+  const approval = createAgentApproval(toolList, disclosure ?? toolList);
   const middleware = createMiddleware({
     name,
     stateSchema: disclosure === undefined ? decisionsSchema : disclosureSchema,
@@ -150,44 +150,40 @@ function saveLoadedTools(state: object): { [LOADED_TOOLS_KEY]: string[] } | unde
  * Requests approval after the model has responded, and resolves each call when it runs. In between, the
  * decisions are in the agent's state, so they survive a restart; each is bound to the action it is about.
  */
-class AgentApproval {
-  readonly #approvals: PendingApprovals;
-  readonly #isLeftOut: (name: string) => boolean;
+function createAgentApproval(toolList: LiveToolList, agentTools: Pick<LiveToolList, "isLeftOut">) {
+  const approvals = new PendingApprovals("middleware", (name, config) => toolList.find(name, config));
+  // A tool that the agent was created without does not run, so approval is not requested for it.
+  const isLeftOut = (name: string) => toolList.hasAgent && agentTools.isLeftOut(name);
+  return {
+    async request(state: AgentState): Promise<StoredDecisions | undefined> {
+      const location = getCallLocation(state);
+      const { messageId, config } = location;
+      const { unanswered, duplicateIds } = findPendingCalls(state);
+      const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !isLeftOut(name));
+      const pending = await approvals.prepare(calls, location);
+      const decisions = await approvals.requestDecisions(pending, config);
+      if (decisions.size === 0) return undefined;
+      const newDecisions = pending.flatMap(({ call: { id }, review }) => {
+        const decision = decisions.get(review);
+        if (id === undefined || decision === undefined) return [];
+        return [[id, { callHash: review.hash, decision }] as const];
+      });
+      const byCall = { ...getStoredDecisions(messageId, state), ...Object.fromEntries(newDecisions) };
+      return { messageId, byCall };
+    },
 
-  constructor(toolList: LiveToolList, agentTools: Pick<LiveToolList, "isLeftOut">) {
-    // A tool that the agent was created without does not run, so approval is not requested for it.
-    this.#isLeftOut = (name) => toolList.hasAgent && agentTools.isLeftOut(name);
-    this.#approvals = new PendingApprovals("middleware", (name, config) => toolList.find(name, config));
-  }
-
-  async request(state: AgentState): Promise<StoredDecisions | undefined> {
-    const location = getCallLocation(state);
-    const { messageId, config } = location;
-    const { unanswered, duplicateIds } = findPendingCalls(state);
-    const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !this.#isLeftOut(name));
-    const pending = await this.#approvals.prepare(calls, location);
-    const decisions = await this.#approvals.requestDecisions(pending, config);
-    if (decisions.size === 0) return undefined;
-    const newDecisions = pending.flatMap(({ call: { id }, review }) => {
-      const decision = decisions.get(review);
-      if (id === undefined || decision === undefined) return [];
-      return [[id, { callHash: review.hash, decision }] as const];
-    });
-    const byCall = { ...getStoredDecisions(messageId, state), ...Object.fromEntries(newDecisions) };
-    return { messageId, byCall };
-  }
-
-  /** Returns the preparation of a call that runs now: it has been prepared and decided before. */
-  async resolve(call: ToolCall, state: AgentState): Promise<Partial<CallInterceptor>> {
-    const location = getCallLocation(state);
-    const [pending] = await this.#approvals.prepare([call], location);
-    this.#approvals.delete(call, location);
-    if (pending === undefined) return {};
-    const { review } = pending;
-    const stored = getStoredDecisions(location.messageId, state)[call.id ?? ""];
-    const decision = stored === undefined || review.hash === stored.callHash ? stored?.decision : null;
-    return { prepare: (run) => review.resolve(decision, run) };
-  }
+    /** Returns the preparation of a call that runs now: it has been prepared and decided before. */
+    async resolve(call: ToolCall, state: AgentState): Promise<Partial<CallInterceptor>> {
+      const location = getCallLocation(state);
+      const [pending] = await approvals.prepare([call], location);
+      approvals.delete(call, location);
+      if (pending === undefined) return {};
+      const { review } = pending;
+      const stored = getStoredDecisions(location.messageId, state)[call.id ?? ""];
+      const decision = stored === undefined || review.hash === stored.callHash ? stored?.decision : null;
+      return { prepare: (run) => review.resolve(decision, run) };
+    },
+  };
 }
 
 function getStoredDecisions(
