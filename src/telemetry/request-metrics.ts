@@ -67,16 +67,12 @@ export class RequestMetrics {
   readonly #methods = new Map<string, CallCounter>();
   readonly #handshakes = { successes: 0, failures: 0 };
   #sessionsLost = 0;
-  #lastLatencyMs: number | undefined;
-
   /** Latency of the last request that the server answered. */
-  get lastLatencyMs(): number | undefined {
-    return this.#lastLatencyMs;
-  }
+  lastLatencyMs: number | undefined;
 
   onRequestEnded(request: EndedRequest): void {
     const { method, tool, kind, latencyMs } = request;
-    if (kind === undefined || kind === "tool-error") this.#lastLatencyMs = latencyMs;
+    if (kind === undefined || kind === "tool-error") this.lastLatencyMs = latencyMs;
     this.#counterOf(method, tool).count(request);
   }
 
