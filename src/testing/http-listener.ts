@@ -19,16 +19,13 @@ export class HttpListener {
   readonly #handler: Handler;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
-  #port: number;
+  /** Chosen by the system when it starts with 0. */
+  port: number;
   socketsOpened = 0;
 
   constructor(handler: Handler, port = 0) {
     this.#handler = handler;
-    this.#port = port;
-  }
-
-  get port(): number {
-    return this.#port;
+    this.port = port;
   }
 
   get openSockets(): number {
@@ -44,9 +41,9 @@ export class HttpListener {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
-    server.listen({ port: this.#port, host: "127.0.0.1" });
+    server.listen({ port: this.port, host: "127.0.0.1" });
     await once(server, "listening");
-    this.#port = (server.address() as AddressInfo).port;
+    this.port = (server.address() as AddressInfo).port;
     this.#server = server;
   }
 

@@ -315,8 +315,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     const fault = takeFault(this.#faults, received);
     if (fault !== undefined && (await applyFault(fault, response))) return;
     if ((await this.#intercept?.({ request, response, body: received.body })) === true) return;
-    const isInitialize = received.method === "initialize";
-    if (await this.#sessions.handle(request, response, received.body, { isInitialize })) return;
+    if (await this.#sessions.handle(request, response, received.body)) return;
     const { status, contentType, body } = UNKNOWN_SESSION_RESPONSES[this.unknownSessionResponse];
     response.writeHead(status, { "content-type": contentType }).end(body);
   }

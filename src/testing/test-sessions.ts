@@ -5,6 +5,7 @@ import {
   StreamableHTTPServerTransport,
   type EventStore,
 } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { toObject } from "../json/json.js";
 import type { MessageTransport } from "../config/message-transport.js";
 
 /**
@@ -56,13 +57,8 @@ export class TestSessions {
   }
 
   /** Returns false without responding if the request names an unknown session. */
-  async handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: unknown,
-    { isInitialize }: { readonly isInitialize: boolean },
-  ): Promise<boolean> {
-    const session = await this.#find(request.headers["mcp-session-id"], { isInitialize });
+  async handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<boolean> {
+    const session = await this.#find(request.headers["mcp-session-id"], body);
     if (session === undefined) return false;
     if (this.#options.mode === "stateless") response.once("close", () => void session.server.close());
     await session.transport.handleRequest(request, response, body);
@@ -83,28 +79,25 @@ export class TestSessions {
     this.#single = undefined;
   }
 
-  async #find(
-    id: string | string[] | undefined,
-    { isInitialize }: { readonly isInitialize: boolean },
-  ): Promise<TestSession | undefined> {
+  async #find(id: string | string[] | undefined, body: unknown): Promise<TestSession | undefined> {
     switch (this.#options.mode) {
       case "stateless":
-        return this.#open({ hasId: false });
+        return this.#open();
       case "single":
-        this.#single ??= this.#open({ hasId: true });
-        return this.#single;
+        return (this.#single ??= this.#open());
       case "per-client":
         if (typeof id === "string") return this.#sessions.get(id);
-        return isInitialize ? this.#open({ hasId: true }) : undefined;
+        return toObject(body)["method"] === "initialize" ? this.#open() : undefined;
     }
   }
 
-  async #open({ hasId }: { readonly hasId: boolean }): Promise<TestSession> {
-    const server = this.#options.createServer();
+  async #open(): Promise<TestSession> {
+    const { mode, resumable, responseFormat, createServer } = this.#options;
+    const server = createServer();
     const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({
-      ...(hasId ? { sessionIdGenerator: () => randomUUID() } : {}),
-      enableJsonResponse: this.#options.responseFormat() === "json",
-      ...(this.#options.resumable ? { eventStore: this.#events } : {}),
+      ...(mode === "stateless" ? {} : { sessionIdGenerator: () => randomUUID() }),
+      enableJsonResponse: responseFormat() === "json",
+      ...(resumable ? { eventStore: this.#events } : {}),
       onsessioninitialized: (id) => {
         this.#sessions.set(id, { server, transport });
       },
