@@ -79,30 +79,17 @@ export interface AddedToolsOptions {
   readonly skills: boolean;
 }
 
-/** Adds tools to those of the servers that have announced what the tools need. */
-export class ResourceAndSkillTools {
-  readonly #options: AddedToolsOptions;
-  /** The last known capabilities of each server, for the time when it has no session. */
-  readonly #capabilities = new WeakMap<ManagedServer, JsonObject>();
+/** The last known capabilities of each server, for the time when it has no session. */
+const CAPABILITIES = new WeakMap<ManagedServer, JsonObject>();
 
-  constructor(options: AddedToolsOptions) {
-    this.#options = options;
-  }
-
-  /** What is added for a server now. */
-  for(server: ManagedServer): AddedToolsOptions {
-    const capabilities = server.client.capabilities ?? this.#capabilities.get(server) ?? {};
-    this.#capabilities.set(server, capabilities);
-    return {
-      resources: this.#options.resources && hasCapability(capabilities, "resources"),
-      skills: this.#options.skills && hasCapability(capabilities, SKILLS_EXTENSION),
-    };
-  }
-
-  addTo(serverTools: ServerTools, server: ManagedServer): ServerTools {
-    const tools = createAddedTools(this.for(server), server.client, server.skills);
-    return withAddedTools(serverTools, tools, () => server.assertEnabled());
-  }
+/** Returns which tools are added for a server now: those that use what it has announced. */
+export function findAddedTools(server: ManagedServer, { resources, skills }: AddedToolsOptions) {
+  const capabilities = server.client.capabilities ?? CAPABILITIES.get(server) ?? {};
+  CAPABILITIES.set(server, capabilities);
+  return {
+    resources: resources && hasCapability(capabilities, "resources"),
+    skills: skills && hasCapability(capabilities, SKILLS_EXTENSION),
+  };
 }
 
 type ResourceReader = Pick<McpClient, "name" | "listResources" | "listResourceTemplates" | "readResource">;

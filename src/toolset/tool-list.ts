@@ -20,7 +20,13 @@ import type { McpTool } from "../tools/mcp-tool.js";
 import { filterTools } from "../tools/tool-filter.js";
 import { describeValue } from "../json/describe-value.js";
 import { type CallerConfig, toCallerContext, type ToolsetCall } from "./mcp-toolset.js";
-import { type AddedToolsOptions, isAddedTool, ResourceAndSkillTools } from "./added-tools.js";
+import {
+  type AddedToolsOptions,
+  createAddedTools,
+  findAddedTools,
+  isAddedTool,
+  withAddedTools,
+} from "./added-tools.js";
 import { attachReader, createReadResultTool } from "./read-result-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import type { McpClient } from "../client/mcp-client.js";
@@ -67,7 +73,6 @@ export class ToolList {
   readonly #changes: TypedEmitter<{ toolsChanged: { readonly server: string } }>;
   /** The tools that belong to no server. First, so that no server can take their names. */
   readonly #ownTools: readonly ServerTools[];
-  readonly #resourceAndSkillTools: ResourceAndSkillTools;
   #all: McpTool[] = [];
   /** Frozen, because all users of the toolset share it. */
   #visible: McpTool[] = freezeArray([]);
@@ -87,7 +92,6 @@ export class ToolList {
   constructor(deps: ToolListDependencies) {
     const { servers, create } = deps;
     this.#deps = deps;
-    this.#resourceAndSkillTools = new ResourceAndSkillTools(deps.addedTools);
     this.#changes = new TypedEmitter((error) => create.warn(`An event listener threw: ${printValue(error)}`));
     this.#createOptions = {
       ...create,
@@ -205,7 +209,7 @@ export class ToolList {
   #hasNewCondition(name: string): boolean {
     const server = this.#deps.servers.find(name);
     if (server === undefined) return this.#conditions.delete(name);
-    const { resources, skills } = this.#resourceAndSkillTools.for(server);
+    const { resources, skills } = findAddedTools(server, this.#deps.addedTools);
     const condition = `${server.isDisconnected} ${resources} ${skills}`;
     if (this.#conditions.get(name) === condition) return false;
     this.#conditions.set(name, condition);
@@ -348,10 +352,11 @@ export class ToolList {
 
   #toServerTools(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ServerTools[] {
     const input = this.#deps.toServerTools(server.name, listed);
-    const { client, catalog } = server;
+    const { client, catalog, skills } = server;
     if (input === undefined) return [];
     const serverTools = withServerRules({ ...input, client, lookup: catalog, caller: server });
-    return [this.#resourceAndSkillTools.addTo(serverTools, server)];
+    const added = createAddedTools(findAddedTools(server, this.#deps.addedTools), client, skills);
+    return [withAddedTools(serverTools, added, () => server.assertEnabled())];
   }
 }
 
