@@ -17,18 +17,12 @@ const BY_NETWORK: readonly (readonly [RegExp, FindingCode])[] = [
   [/^(?:CERT_|ERR_SSL_|ERR_TLS_)/, "tls-failed"],
 ];
 
-const BY_STATUS: Readonly<Record<number, FindingCode>> = {
-  301: "redirected",
-  302: "redirected",
-  303: "redirected",
-  307: "redirected",
-  308: "redirected",
-  401: "login-needed",
-  403: "forbidden",
-  404: "wrong-path",
-  405: "wrong-path",
-  410: "wrong-path",
-};
+const BY_STATUS: readonly (readonly [readonly number[], FindingCode])[] = [
+  [[301, 302, 303, 307, 308], "redirected"],
+  [[401], "login-needed"],
+  [[403], "forbidden"],
+  [[404, 405, 410], "wrong-path"],
+];
 
 const BY_KIND: Partial<Record<FailureKind, FindingCode>> = {
   "not-sent": "unreachable",
@@ -105,9 +99,8 @@ function toFindingCode(
     return codes.includes("EACCES") ? "command-not-executable" : "command-exited";
   }
   const isCredentialStatus = status === 401 || status === 403;
-  const byStatus =
-    status === undefined || (hasSession && !isCredentialStatus) ? undefined : BY_STATUS[status];
-  if (byStatus !== undefined) return byStatus;
+  const byStatus = BY_STATUS.find(([statuses]) => status !== undefined && statuses.includes(status));
+  if (byStatus !== undefined && (!hasSession || isCredentialStatus)) return byStatus[1];
   if (kind === "timeout") return hasSession ? "too-slow" : "handshake-timeout";
   const match = BY_NETWORK.find(([pattern]) => codes.some((code) => pattern.test(code)));
   return match?.[1] ?? BY_KIND[kind] ?? "failed";
