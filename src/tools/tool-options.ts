@@ -1,6 +1,6 @@
 import type { ToolMessage } from "@langchain/core/messages";
 import type { ToolResult } from "../client/tool-result.js";
-import { CONTENT_DEFAULTS, type ContentOptions } from "./content/tool-content.js";
+import type { ContentOptions } from "./content/tool-content.js";
 import type { CallContext } from "../config/call-context.js";
 import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA } from "../config/tool-rules.js";
 import { OUTPUT_FIELDS, type OutputOptions, type ServerOutput } from "../config/output-options.js";
@@ -191,12 +191,12 @@ export interface ToolOptions extends OutputOptions, OptionsOf<typeof TOOL_OPTION
 export const TOOL_DEFAULTS = {
   schema: "portable",
   descriptions: DESCRIPTION_DEFAULTS,
-  structuredContent: CONTENT_DEFAULTS.structuredContent,
-  outputHandling: CONTENT_DEFAULTS.outputHandling,
+  structuredContent: "fallback",
+  outputHandling: { image: "content", audio: "content", resource: "content" },
   inputValidation: "error",
   coerceArguments: false,
   outputValidation: "warn",
-  limits: { contentChars: CONTENT_DEFAULTS.contentChars },
+  limits: { contentChars: 100_000 },
   largeResults: "truncate",
   onToolError: "return",
   resourceTools: false,

@@ -74,13 +74,6 @@ export interface ContentOptions {
   readonly mediaBytes?: number | undefined;
 }
 
-export const CONTENT_DEFAULTS: ContentOptions = {
-  structuredContent: "fallback",
-  outputHandling: { image: "content", audio: "content", resource: "content" },
-  contentChars: 100_000,
-  truncate: true,
-};
-
 /** The output of a LangChain tool. */
 export interface ToolContent {
   readonly content: string | LangChainBlock[];

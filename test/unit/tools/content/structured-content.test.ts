@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { toValidatedResult } from "../../../../src/client/tool-result.js";
-import { CONTENT_DEFAULTS, toToolContent } from "../../../../src/tools/content/tool-content.js";
-import { convert } from "./convert.js";
+import { toToolContent } from "../../../../src/tools/content/tool-content.js";
+import { CONTENT_DEFAULTS, convert } from "./convert.js";
 
 const IMAGE = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" };
 const RAIN = { type: "text", text: "It rains." };
