@@ -117,7 +117,8 @@ export function findTool(tools: readonly McpToolInfo[], server: string, toolName
     tools.find(({ name }) => `${server}__${name}` === toolName);
   if (tool !== undefined) return tool;
   const names = tools.map(({ name }) => escapeExcerpt(name));
-  const all = names.length === 0 ? "It has no tools." : `Tools: ${joinNames(names, MAX_NAMES)}.`;
+  const more = names.length > MAX_NAMES ? " (see list)" : "";
+  const all = names.length === 0 ? "It has no tools." : `Tools: ${joinNames(names, MAX_NAMES)}${more}.`;
   throw new UsageError(`Server "${server}" has no tool "${toolName}".`, suggestName(toolName, names, all));
 }
 
