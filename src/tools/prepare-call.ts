@@ -252,7 +252,7 @@ async function refreshSchema({ runtime, context, cancellation }: ToolRun): Promi
     const text = `Server "${server}" no longer has a tool "${name}". It was not called.`;
     throw callError(runtime, "not-found", text);
   }
-  // The parameters of a version that nobody has approved are not shown to the model.
+  // The parameters of an unapproved version are not shown to the model.
   caller.assertNotBlocked?.(name);
   const { severity, parameters } = compareSchemas(schema.info.inputSchema, location.info.inputSchema);
   if (severity !== "breaking") return;
