@@ -1,3 +1,4 @@
+import { isLargerThan } from "../json/describe-value.js";
 import type { CachedToolList } from "./tool-list-store.js";
 
 /** A listing in progress. */
@@ -12,10 +13,14 @@ interface Listing {
   readonly isBackground: boolean;
 }
 
+/** The definitions of many tools have fewer characters. */
+const LARGE_LIST_CHARS = 1_048_576;
+
 /** The cached list of one identity. */
 export class CatalogEntry {
   readonly identity: string;
   list: CachedToolList | undefined;
+  #measured: { readonly list: CachedToolList | undefined; readonly isLarge: boolean } | undefined;
   /** The list was reported as outdated. */
   isInvalidated = false;
   /** When that was (Unix time in milliseconds). */
@@ -42,6 +47,14 @@ export class CatalogEntry {
 
   constructor(identity: string) {
     this.identity = identity;
+  }
+
+  /** Whether the list is much larger than usual. */
+  get isLarge(): boolean {
+    const { list } = this;
+    if (this.#measured?.list !== list)
+      this.#measured = { list, isLarge: isLargerThan(list?.tools, LARGE_LIST_CHARS) };
+    return this.#measured?.isLarge === true;
   }
 
   invalidate(now: number): void {

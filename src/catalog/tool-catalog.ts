@@ -70,8 +70,9 @@ export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 
 
 /** Change notifications within this time lead to one listing. */
 const CHANGE_DEBOUNCE_MS = 250;
-/** How many identities are cached; the least recently used one is evicted. */
+/** How many identities are cached, and of these how many with a large list; the least recently used one is evicted. */
 const MAX_ENTRIES = 1_000;
+const MAX_LARGE_ENTRIES = 16;
 /**
  * If the process that holds the lease dies, another one lists the tools after this time. The lease is renewed while the
  * process lists them.
@@ -501,7 +502,15 @@ export class ToolCatalog {
     entry.isInvalidated = entry.listing?.isOutdated ?? false;
     entry.list = isEmpty ? undefined : list;
     if (isEmpty) entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
+    this.#evictLargeEntries();
     this.#options.onListed?.(entry.identity, list.tools);
+  }
+
+  /** The server decides how large its lists are. */
+  #evictLargeEntries(): void {
+    if (this.#entries.size <= MAX_LARGE_ENTRIES) return;
+    const large = [...this.#entries.values()].filter(({ isLarge }) => isLarge);
+    for (const { identity } of large.slice(0, -MAX_LARGE_ENTRIES)) this.#entries.delete(identity);
   }
 
   #waitFor<T>(promise: Promise<T>, { signal }: CallerOptions): Promise<T> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMcpTools, type McpClient } from "../../../src/index.js";
+import { type CallContext, createMcpTools, type McpClient } from "../../../src/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { createTestClient, eventually, rejection, times, recordWarnings } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
@@ -203,6 +203,30 @@ describe("a server that lists other tools each time", () => {
     await client.callTool({ name: "first" });
     await client.callTool({ name: "other-0" });
     expect(tasks).toEqual([{}, undefined, {}]);
+  });
+});
+
+describe("the lists of many users", () => {
+  it.each([
+    ["large ones are kept for 16 users", 1_100_000, 1],
+    ["others for all", 1_000, 0],
+  ])("are cached: %s", async (_, length, relisted) => {
+    let lists = 0;
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method !== "tools/list") return false;
+      lists += 1;
+      const description = "x".repeat(length);
+      return void sendJson(response, id, { tools: [{ name: "a", description, inputSchema: {} }] });
+    });
+    const identity = ({ configurable }: Partial<CallContext>) => String(configurable?.["user"] ?? "service");
+    await using mcp = await createMcpTools({ test: { url: server.url, identity } });
+    // The first one is that of the service.
+    const users = times(16, (index) => ({ configurable: { user: `user-${index}` } }));
+    for (const user of users) await mcp.toolsFor(user);
+    for (const user of users) await mcp.toolsFor(user);
+    expect(lists).toBe(17);
+    await mcp.toolsFor({});
+    expect(lists).toBe(17 + relisted);
   });
 });
 
