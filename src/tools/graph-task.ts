@@ -29,6 +29,9 @@ const SEPARATOR = "|";
 /** A person does not give this many invalid answers: a program answers in a loop. */
 export const MAX_INTERRUPTS = 1_000;
 
+/** The runs of tasks that have requested approval, by what LangGraph keeps of a run. */
+const ASKED_RUNS = new WeakSet<object>();
+
 /** Which records are read. */
 interface RecordQuery {
   readonly messageId: string | undefined;
@@ -106,6 +109,14 @@ export class GraphTask {
   hasOnlyCall(toolCallId: string | undefined): boolean {
     const { allCalls } = findPendingCalls(this.input);
     return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
+  }
+
+  /** Whether this run of the task has not asked before. Calls without an id cannot be distinguished. */
+  isFirstRequest(): boolean {
+    const scratchpad = Object(this.#configurable["__pregel_scratchpad"]) as object;
+    const isFirst = !ASKED_RUNS.has(scratchpad);
+    ASKED_RUNS.add(scratchpad);
+    return isFirst;
   }
 
   /** Whether the task may run again: an interrupt was answered, or the graph goes on without an answer. */

@@ -29,6 +29,10 @@ const NOT_ONLY_CALL =
   "it needs approval, which a tool cannot request before the other calls of its message run. " +
   'Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph (in createReactAgent with version "v1").';
 
+const REPEATED_WITHOUT_ID =
+  "it needs approval, and was called again for a call without an id: an approval is for one call. " +
+  "Give the calls of the message an id each.";
+
 /**
  * Requests approval from inside the tool, where neither middleware nor tool node has done so: calls `onApproval`,
  * or interrupts the graph if this is the only call of its message.
@@ -50,6 +54,10 @@ export async function requestApproval(run: ToolRun, prepared: PreparedCall): Pro
   if (task.interrupt === undefined || !task.hasOnlyCall(context.toolCallId)) {
     recordDecision(run, { decision: "deny", source: "tool", args });
     throw deniedError(runtime, describeNotRequested(task, runtime));
+  }
+  if (context.toolCallId === undefined && !task.isFirstRequest()) {
+    recordDecision(run, { decision: "deny", source: "tool", args });
+    throw deniedError(runtime, REPEATED_WITHOUT_ID);
   }
   const { messageId } = findPendingCalls(task.input);
   const call = new ReviewableCall(run, prepared, { source: "tool", messageId });
@@ -103,10 +111,12 @@ export class PendingApprovals {
 
   /** Prepares those of the calls that may need approval. */
   async prepare(calls: readonly ToolCall[], location: CallLocation): Promise<PendingCall[]> {
+    const withoutId = calls.filter(({ id }) => id === undefined);
     const prepared = calls.map(async (call) => {
+      const position = call.id === undefined ? withoutId.indexOf(call) : undefined;
       const tool = await this.#findTool(call.name, location.config);
       if (tool === undefined || !mayNeedApproval(tool.runtime)) return [];
-      return [{ call, review: await this.#prepareOnce(tool, call, location) }];
+      return [{ call, review: await this.#prepareOnce(tool, call, { ...location, position }) }];
     });
     return (await Promise.all(prepared)).flat();
   }
@@ -131,7 +141,11 @@ export class PendingApprovals {
     this.#pending.delete(keyOf(call, location) ?? "");
   }
 
-  #prepareOnce({ runtime }: McpTool, call: ToolCall, location: CallLocation): Promise<ReviewableCall> {
+  #prepareOnce(
+    { runtime }: McpTool,
+    call: ToolCall,
+    location: CallLocation & Pick<ReviewSource, "position">,
+  ): Promise<ReviewableCall> {
     const key = keyOf(call, location);
     const existing = this.#pending.get(key ?? "");
     if (existing?.runtime === runtime) return existing.review;

@@ -55,6 +55,8 @@ export type ApprovalDecision = Decision | null;
 export interface ReviewSource {
   readonly source: Exclude<ApprovalDecided["source"], "onApproval">;
   readonly messageId: string | undefined;
+  /** The position of a call without an id among those of its message: equal ones need an approval each. */
+  readonly position?: number | undefined;
 }
 
 const STALE = "its arguments are not those that were approved. Call it again to request approval again.";
@@ -83,7 +85,10 @@ export class ReviewableCall {
     this.#shownArgs = needsApproval ? maskArguments(run.runtime, outcome.args) : undefined;
     const { server, name } = run.runtime;
     const { tool, toolCallId } = run.context;
-    this.hash = needsApproval ? fullHash({ server, tool, name, toolCallId, args: this.#shownArgs }) : "";
+    const { position } = source;
+    this.hash = needsApproval
+      ? fullHash({ server, tool, name, toolCallId, position, args: this.#shownArgs })
+      : "";
   }
 
   /** Prepares a call, so that approval can be requested before any call of its message runs. */
