@@ -298,3 +298,21 @@ describe("requireApproval", () => {
     expect(recipients(fixture)).toEqual(["ann"]);
   });
 });
+
+describe("onApproval", () => {
+  it.each<[string, () => unknown]>([
+    ["a string", () => "yes"],
+    ["a number", () => 1],
+    ["a decision", () => ({ type: "approve" })],
+    ["nothing", () => undefined],
+    ["a promise of an object", async () => ({})],
+    ["a rejection", () => Promise.reject(new Error("no database"))],
+  ])("that returns %s does not approve", async (_, onApproval) => {
+    await using fixture = await startToolset({
+      ...BANK,
+      options: { onApproval: onApproval as () => boolean },
+    });
+    const outcome = await fixture.mcp.tryCallTool({ name: "pay", args: { to: "ann" } });
+    expect([outcome.ok, recipients(fixture)]).toEqual([false, []]);
+  });
+});

@@ -186,6 +186,43 @@ describe("no login is started without a caller", () => {
   });
 });
 
+describe("a refresh in the background that fails", () => {
+  it("because of an error of the authorization server starts no login in its place", async () => {
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    const logger = new RecordingLogger();
+    await using mcp = await createToolset(world, provider, logger);
+    await world.mcp.waitFor("GET");
+    world.oauth.revokeAccessTokens();
+    world.oauth.tokenError = { error: "server_error" };
+    const hasFailed = () => logger.warnings.some((text) => text.includes("Could not refresh the tools"));
+    await emitUntil(() => world.mcp.notifyToolsChanged(), hasFailed);
+    expect(provider.redirects).toHaveLength(1);
+    await rejection(getClient(mcp).callTool(echo()));
+    expect(provider.redirects).toHaveLength(2);
+  });
+
+  it("because the client is not registered any more does not register it", async () => {
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    world.oauth.metadata = { registration_endpoint: `${world.oauth.origin}/token` };
+    const registered: unknown[] = [];
+    Object.assign(provider, {
+      clientInformation: () => undefined,
+      saveClientInformation: (information: unknown) => registered.push(information),
+    });
+    const logger = new RecordingLogger();
+    await using _ = await createToolset(world, provider, logger);
+    await world.mcp.waitFor("GET");
+    const before = world.oauth.tokenRequests.length;
+    world.oauth.revokeAccessTokens();
+    const hasFailed = () => logger.warnings.some((text) => text.includes("Could not refresh the tools"));
+    await emitUntil(() => world.mcp.notifyToolsChanged(), hasFailed);
+    expect(world.oauth.tokenRequests).toHaveLength(before);
+    expect([registered, provider.redirects.length]).toEqual([[], 1]);
+  });
+});
+
 describe("a token that cannot be refreshed because the authorization server is down", () => {
   it("is refreshed in the background with growing delays, and by each call at once", async () => {
     const clock = new FakeClock();
@@ -193,6 +230,7 @@ describe("a token that cannot be refreshed because the authorization server is d
     const provider = await createLoggedInProvider(world);
     await using manager = createManager(world, provider, { clock, reconnection: false });
     await manager.connect();
+    await world.mcp.waitFor("GET");
     const client = manager.clients.get("srv");
     let failures = 0;
     let changes = 0;
