@@ -142,6 +142,15 @@ describe.each(Object.entries(agentIntegrations))("an approval in %s", (_, create
     expect(JSON.stringify(done.messages)).not.toContain("canary");
   });
 
+  it("with edits does not set what rules inject, also if a rule has no value", async () => {
+    const rules = { pay: { requireApproval: true, args: { tenant: () => undefined } } };
+    await using fixture = await startToolset({ ...BANK, rules });
+    const { agent } = await start(fixture, [payAnn]);
+    const editedAction = { name: "bank__pay", args: { to: "eve", tenant: "mine" } };
+    await agent.invoke(resumeWith({ type: "edit", editedAction }), threadConfig("1"));
+    expect(fixture.server.executions.map(({ args }) => args)).toEqual([{ to: "eve" }]);
+  });
+
   it("that is given twice at the same time runs the call once, and both runs get the result", async () => {
     const gate = deferred();
     const slowPay: TestTool = {
