@@ -189,6 +189,19 @@ describe("a rule under the name that models see", () => {
     expect(server.executions).toEqual([]);
   });
 
+  it.each<[string, ToolRules]>([
+    ["alone", { bank__pay: false }],
+    ["with one that allows the others", { bank__pay: false, "*": true }],
+  ])("excludes both if it is false: %s", async (_, tools) => {
+    await using server = await startServer("other");
+    server.tools = ["bank__pay", "pay", "look"].map(createTool);
+    await using mcp = await createMcpTools(
+      { bank: { url: server.url, tools } },
+      { logger: new RecordingLogger() },
+    );
+    expect(namesOf(mcp)).toEqual(["bank__look"]);
+  });
+
   it("does not widen an allow list of names on the server", async () => {
     await using fixture = await startToolset({
       name: "git",
