@@ -216,7 +216,7 @@ describe("the lists of many users", () => {
       if (method !== "tools/list") return false;
       lists += 1;
       const description = "x".repeat(length);
-      return void sendJson(response, id, { tools: [{ name: "a", description, inputSchema: {} }] });
+      return sendJson(response, id, { tools: [{ name: "a", description, inputSchema: {} }] });
     });
     const identity = ({ configurable }: Partial<CallContext>) => String(configurable?.["user"] ?? "service");
     await using mcp = await createMcpTools({ test: { url: server.url, identity } });
