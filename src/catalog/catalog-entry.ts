@@ -65,3 +65,22 @@ export class CatalogEntry {
     this.recheck = undefined;
   }
 }
+
+/** How many identities are cached. */
+const MAX_ENTRIES = 1_000;
+
+/** Removes the least recently used entry, which is the first one, if there are too many. */
+export function evictOldestEntry(entries: Map<string, CatalogEntry>): void {
+  const [oldest] = entries.keys();
+  if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
+}
+
+/** How many identities with a large list are cached: the server decides how large its lists are. */
+const MAX_LARGE_ENTRIES = 16;
+
+/** Removes the least recently used entries with a large list, which are the first ones. */
+export function evictLargeEntries(entries: Map<string, CatalogEntry>): void {
+  if (entries.size <= MAX_LARGE_ENTRIES) return;
+  const large = [...entries.values()].filter(({ isLarge }) => isLarge);
+  for (const { identity } of large.slice(0, -MAX_LARGE_ENTRIES)) entries.delete(identity);
+}

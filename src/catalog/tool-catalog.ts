@@ -7,7 +7,7 @@ import { type McpToolInfo, shareTools } from "../config/server-features.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
-import { CatalogEntry } from "./catalog-entry.js";
+import { CatalogEntry, evictLargeEntries, evictOldestEntry } from "./catalog-entry.js";
 import type { CatalogEventEmitter } from "./catalog-events.js";
 import type { CachedToolList, ToolListStore } from "./tool-list-store.js";
 
@@ -70,9 +70,6 @@ export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 
 
 /** Change notifications within this time lead to one listing. */
 const CHANGE_DEBOUNCE_MS = 250;
-/** How many identities are cached, and of these how many with a large list; the least recently used one is evicted. */
-const MAX_ENTRIES = 1_000;
-const MAX_LARGE_ENTRIES = 16;
 /**
  * If the process that holds the lease dies, another one lists the tools after this time. The lease is renewed while the
  * process lists them.
@@ -249,8 +246,7 @@ export class ToolCatalog {
     const entry = this.#entries.get(identity) ?? new CatalogEntry(identity);
     this.#entries.delete(identity);
     this.#entries.set(identity, entry);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > MAX_ENTRIES && oldest !== undefined) this.#entries.delete(oldest);
+    evictOldestEntry(this.#entries);
     return entry;
   }
 
@@ -502,15 +498,8 @@ export class ToolCatalog {
     entry.isInvalidated = entry.listing?.isOutdated ?? false;
     entry.list = isEmpty ? undefined : list;
     if (isEmpty) entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
-    this.#evictLargeEntries();
+    evictLargeEntries(this.#entries);
     this.#options.onListed?.(entry.identity, list.tools);
-  }
-
-  /** The server decides how large its lists are. */
-  #evictLargeEntries(): void {
-    if (this.#entries.size <= MAX_LARGE_ENTRIES) return;
-    const large = [...this.#entries.values()].filter(({ isLarge }) => isLarge);
-    for (const { identity } of large.slice(0, -MAX_LARGE_ENTRIES)) this.#entries.delete(identity);
   }
 
   #waitFor<T>(promise: Promise<T>, { signal }: CallerOptions): Promise<T> {
