@@ -225,6 +225,18 @@ describe("an approved call without an approvalStore", () => {
     },
   );
 
+  it("is not sent when the checkpointer drops its record without an error", async () => {
+    await using server = await startMcpTestServer({ tools: [workTool] });
+    const checkpointer = new SharedSaver();
+    const { run } = await pauseAgent({ server, checkpointer, integration: TOOL_NODE });
+    const putWrites = checkpointer.putWrites.bind(checkpointer);
+    checkpointer.putWrites = async (config, writes, taskId) => {
+      if (!writes.some(([channel]) => channel === "__mcp_record__")) await putWrites(config, writes, taskId);
+    };
+    expect(await rejection(run(approve))).toMatchObject(CONFIG_ERROR);
+    expect(server.executions).toEqual([]);
+  });
+
   it("is not sent twice if its message has no id", async () => {
     await using server = await startMcpTestServer({ tools: [workTool] });
     const checkpointer = new MemorySaver();
