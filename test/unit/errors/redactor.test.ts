@@ -325,3 +325,13 @@ describe("circular causes are kept:", () => {
     expect(redactor.redactCause(cause)).toMatchObject({ message: "failed" });
   });
 });
+
+describe("a text that is cut after a redacted part", () => {
+  it("does not end with the beginning of a token whose form is not recognizable there", () => {
+    const text = `//${"u".repeat(560)}@h Bearer ${"abcdefghij".repeat(4)}K1234567 and more`.padEnd(
+      2_000,
+      ".",
+    );
+    expect(new Redactor().redact(text, 100)).not.toContain("abcdefghij");
+  });
+});
