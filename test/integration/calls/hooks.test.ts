@@ -296,7 +296,7 @@ describe("a result of a server with sessions that claims to require input", () =
     const message = await fixture.invoke();
     expect(message).toMatchObject({
       status: "error",
-      artifact: { error: { kind: "invalid-response", issues: [{ path: "count" }] } },
+      artifact: { error: { kind: "invalid-response", issues: [{ path: "" }] } },
     });
   });
 });
