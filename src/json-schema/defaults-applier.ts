@@ -1,4 +1,5 @@
 import {
+  cloneJson,
   isPlainObject,
   type JsonObject,
   setOwnProperty,
@@ -54,7 +55,7 @@ export class DefaultsApplier {
     for (const [name, { value, size }] of declared.defaults) {
       if (Object.hasOwn(result, name) || added.used + size > added.maxSteps) continue;
       added.add(size);
-      setOwnProperty(result, name, structuredClone(value));
+      setOwnProperty(result, name, cloneJson(value));
     }
     return result;
   }

@@ -18,9 +18,9 @@ import {
 
 const MAX_SCHEMA_CHARS = 50_000;
 /** Limits what is read at all levels of detail, because a schema may refer to a definition many times. */
-const MAX_STEPS = 400_000;
-/** The share of full detail, enough for 1,500 schemas. The other levels share the rest. */
-const MAX_FULL_DETAIL_STEPS = 150_000;
+const MAX_STEPS = 250_000;
+/** The share of full detail, enough for 1,000 schemas. The other levels share the rest. */
+const MAX_FULL_DETAIL_STEPS = 100_000;
 /** More arguments are never shown in full, whatever their details. */
 const MAX_ARGUMENTS = 1_500;
 /** Enough to read the outline of that many arguments. */

@@ -110,6 +110,8 @@ class SchemaSanitizer implements SanitizedSchema {
     if (IDENTITY_KEYWORDS.has(keyword)) return;
     if (ANNOTATIONS.has(keyword)) return setOwnProperty(step.target, keyword, value);
     if (DYNAMIC_KEYWORDS.has(keyword)) return this.#omit(`the dynamic reference ${keyword}`);
+    if (keyword === "dependentRequired" && Object.keys(toObject(value)).length > MAX_SCHEMAS)
+      return this.#omit(`more than ${MAX_SCHEMAS} names in "${keyword}"`);
     switch (formOf(keyword, value, this.draft)) {
       case "data":
         return this.#copyData(step, keyword, value);
@@ -129,8 +131,6 @@ class SchemaSanitizer implements SanitizedSchema {
   }
 
   #copyData(step: Step, keyword: string, value: unknown): void {
-    if (keyword === "dependentRequired" && Object.keys(toObject(value)).length > MAX_SCHEMAS)
-      return this.#omit(`more than ${MAX_SCHEMAS} names in "${keyword}"`);
     if (keyword === "$ref") return this.#copyReference(step, value as string);
     if (keyword !== "pattern") return this.#setValue(step, keyword, value);
     const problem = this.#patterns.add(value as string);

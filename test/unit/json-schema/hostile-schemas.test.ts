@@ -378,11 +378,11 @@ describe("a listing is limited:", () => {
     const before = { type: "object", properties: createProperties(), $defs: DEFINITIONS };
     const now = { ...before, properties: { ...createProperties(), added: { type: "string" } } };
 
-    const portableSteps = new StepBudget(400_000);
+    const portableSteps = new StepBudget(250_000);
     const { schema } = toPortableSchema(before, portableSteps);
     expect(JSON.stringify(schema).length).toBeLessThan(50_000);
     // The outline comes on top: 1,500 arguments.
-    expect(portableSteps.used).toBeLessThan(400_000 + 200_000);
+    expect(portableSteps.used).toBeLessThan(250_000 + 200_000);
 
     const comparisonSteps = new StepBudget(400_000);
     const { severity, parameters } = compareSchemas(before, now, comparisonSteps);
@@ -422,10 +422,10 @@ describe("a listing of many empty schemas is limited:", () => {
     ["a tuple", { properties: { a: { type: "array", prefixItems: empty } } }],
     ["a tuple of an older draft", { properties: { a: { type: "array", items: empty } } }],
   ])("%s", (_, keywords) => {
-    const steps = new StepBudget(400_000);
+    const steps = new StepBudget(250_000);
     const original = { type: "object", properties: { a: { type: "integer" } }, ...keywords };
     const { schema } = toPortableSchema(original, steps);
-    expect(steps.used).toBeLessThan(400_000 + 200_000);
+    expect(steps.used).toBeLessThan(250_000 + 200_000);
     expect(Object.keys(toObject(schema["properties"])).length).toBeGreaterThan(0);
     const validator = new SchemaValidator(original);
     validator.validate({ a: 1, p1: 1, b: [1] });
