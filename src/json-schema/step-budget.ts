@@ -70,14 +70,26 @@ export function tryWithinBudget<Result>(work: () => Result): Result | undefined 
   }
 }
 
-/** The number of values, names or subschemas in the keywords of a schema. */
+/** Listing the names of a large object takes long, and each level of detail counts them again. */
+const largeCounts = new WeakMap<object, number>();
+const LARGE_COUNT = 1_000;
+
+/** The number of values, names or subschemas in the keywords of a schema, which must not change afterwards. */
 export function countEntries(schema: JsonObject): number {
   let count = 0;
   for (const keyword of Object.keys(schema)) {
     const value = schema[keyword];
     if (Array.isArray(value)) count += value.length;
-    else if (typeof value === "object" && value !== null) count += Object.keys(value).length;
+    else if (typeof value === "object" && value !== null) count += countNames(value);
   }
+  return count;
+}
+
+function countNames(value: object): number {
+  const known = largeCounts.get(value);
+  if (known !== undefined) return known;
+  const count = Object.keys(value).length;
+  if (count >= LARGE_COUNT) largeCounts.set(value, count);
   return count;
 }
 
