@@ -89,10 +89,10 @@ function isRetryable(error: unknown, request: RequestContext): error is McpRunti
 /** The timeout of the request ended the wait for a handshake, and by the time of the retry `connectMs` has passed as well. */
 function hasWaitedToConnect(
   { kind }: McpRuntimeError,
-  { wasSent, startedAt }: RequestContext,
+  { connectingSince = Number.POSITIVE_INFINITY }: RequestContext,
   { retryAt, connectMs }: { readonly retryAt: number; readonly connectMs: number },
 ): boolean {
-  return kind === "timeout" && !wasSent && connectMs > 0 && retryAt - startedAt >= connectMs;
+  return kind === "timeout" && connectMs > 0 && retryAt - connectingSince >= connectMs;
 }
 
 /** The backoff delay, or longer if the server sent a time to retry at. */

@@ -37,10 +37,11 @@ interface FailedAttempt {
 export function recoverSession(deps: SessionRecoveryDependencies): Handler {
   return async (request) => {
     const { cancellation } = request;
+    request.connectingSince = undefined;
     const connecting = request.connect();
     const connection =
       connecting instanceof Promise
-        ? await waitToConnect(request, cancellation.race(connecting))
+        ? await waitToConnect(request, deps.clock, cancellation.race(connecting))
         : connecting;
     const { config, pool } = connection;
     const slot = pool.acquire(request.identity, request.context);
@@ -82,16 +83,21 @@ function unsupportedError({ method, capability }: RequestContext, server: string
 
 async function open(attempt: FailedAttempt, request: RequestContext): Promise<OpenSessionHandle> {
   try {
-    return await waitToConnect(request, attempt.slot.currentSession.acquire(request.cancellation, request));
+    const { clock } = attempt.deps;
+    const acquiring = attempt.slot.currentSession.acquire(request.cancellation, request);
+    return await waitToConnect(request, clock, acquiring);
   } catch (error) {
     throw classifyError(error, attempt);
   }
 }
 
 /** Records a timeout of connecting, as opposed to one of the request: then `cancellation` is cancelled. */
-async function waitToConnect<T>(request: RequestContext, connecting: Promise<T>): Promise<T> {
+async function waitToConnect<T>(request: RequestContext, clock: Clock, connecting: Promise<T>): Promise<T> {
+  request.connectingSince = clock.now();
   try {
-    return await connecting;
+    const connected = await connecting;
+    request.connectingSince = undefined;
+    return connected;
   } catch (error) {
     const isTimeout = error instanceof McpRuntimeError && error.kind === "timeout";
     if (isTimeout && !request.cancellation.isCancelled) request.hasConnectTimedOut = true;
@@ -214,9 +220,11 @@ function canUseFreshSession(connection: Connection, slot: SessionSlot): boolean 
 
 /** The session is used for this attempt only, so it is not recovered. */
 async function sendOnFreshSession(request: RequestContext, attempt: FailedAttempt): Promise<unknown> {
-  const { connection, slot } = attempt;
+  const { connection, deps, slot } = attempt;
+  request.connectingSince = deps.clock.now();
   try {
     return await connection.withFreshSession(slot, request.cancellation, (session) => {
+      request.connectingSince = undefined;
       request.attempts += 1;
       request.session = session;
       return session.request(request);

@@ -113,6 +113,22 @@ describe("a call that provably did not run", () => {
     expect(server.received("initialize")).toHaveLength(6);
   });
 
+  it("is retried after a timeout in the queue for a connection, if it is idempotent", async () => {
+    const { promise, resolve } = deferred();
+    await using server = await startMcpTestServer({ tools: [{ name: "slow", run: () => promise }] });
+    await using client = createTestClient(server, {
+      ...QUICK_RETRY,
+      limits: { sockets: 1 },
+      timeouts: { connectMs: 100, requestMs: 200 },
+    });
+    await client.ensureSession();
+    client.on("requestRetried", () => resolve());
+    const slow = client.callTool({ name: "slow" }, { timeoutMs: 10_000 });
+    await server.waitFor("tools/call");
+    expect(await client.listTools()).toHaveLength(1);
+    await slow;
+  });
+
   it("is not retried after a handshake timeout", async () => {
     await using server = await startMcpTestServer();
     const clock = new FakeClock();
