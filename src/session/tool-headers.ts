@@ -11,8 +11,10 @@ export class ToolHeaders {
   readonly #server: string;
   readonly #onWarning: (message: string) => void;
   #byTool = new Map<string, readonly ParameterHeader[]>();
-  /** Those of the previous list, until the pages that follow have been read. Older ones are dropped. */
+  /** Those of the previous list that was read to its end: reading the current one may fail. Older ones are dropped. */
   #previousByTool: ReadonlyMap<string, readonly ParameterHeader[]> = new Map();
+
+  #isComplete = true;
 
   constructor(server: string, onWarning: (message: string) => void) {
     this.#server = server;
@@ -21,12 +23,14 @@ export class ToolHeaders {
 
   /** Reads one page of a tool list and returns it without the tools whose annotation is invalid. */
   update(page: JsonObject, { isFirst }: { readonly isFirst: boolean }): JsonObject {
-    const { tools } = page;
+    const { tools, nextCursor } = page;
     if (!Array.isArray(tools)) return page;
     if (isFirst) {
-      this.#previousByTool = this.#byTool;
+      if (this.#isComplete || this.#previousByTool.size === 0) this.#previousByTool = this.#byTool;
       this.#byTool = new Map();
+      this.#isComplete = false;
     }
+    this.#isComplete ||= typeof nextCursor !== "string";
     return { ...page, tools: tools.filter((tool) => this.#register(tool)) };
   }
 

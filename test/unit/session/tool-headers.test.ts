@@ -3,6 +3,24 @@ import { findParameterHeaders, ToolHeaders, toParameterHeaders } from "../../../
 
 const text = (header: unknown) => ({ type: "string", "x-mcp-header": header });
 
+describe("the headers of the last list", () => {
+  const tool = (name: string) => ({ name, inputSchema: { properties: { a: text("A") } } });
+  const args = { a: "north" };
+
+  it("are known until another one has been read to its end", () => {
+    const headers = new ToolHeaders("srv", () => undefined);
+    headers.update({ tools: [tool("first")], nextCursor: "2" }, { isFirst: true });
+    headers.update({ tools: [tool("second")] }, { isFirst: false });
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      headers.update({ tools: [tool("first")], nextCursor: "2" }, { isFirst: true });
+      expect(headers.headersFor({ name: "second", arguments: args })).toEqual({ "mcp-param-a": "north" });
+    }
+    for (let list = 0; list < 2; list += 1) headers.update({ tools: [tool("first")] }, { isFirst: true });
+    expect(headers.headersFor({ name: "second", arguments: args })).toBeUndefined();
+    expect(headers.headersFor({ name: "first", arguments: args })).toEqual({ "mcp-param-a": "north" });
+  });
+});
+
 describe("the headers that a tool requires", () => {
   it("are found at any depth of its parameters", () => {
     const result = findParameterHeaders({
