@@ -57,6 +57,14 @@ export class CatalogEntry {
     return this.#measured?.isLarge === true;
   }
 
+  /** Frees the memory of the list. What is known about the server stays: whether it has announced a change, above all. */
+  dropList(): void {
+    this.list = undefined;
+    this.#measured = undefined;
+    this.recheck = undefined;
+    this.lastAttemptAt = Number.NEGATIVE_INFINITY;
+  }
+
   invalidate(now: number): void {
     this.isInvalidated = true;
     this.invalidatedAt = now;
@@ -75,12 +83,12 @@ export function evictOldestEntry(entries: Map<string, CatalogEntry>): void {
   if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
 }
 
-/** How many identities with a large list are cached: the server decides how large its lists are. */
-const MAX_LARGE_ENTRIES = 16;
+/** How many large lists are cached: the server decides how large its lists are. */
+const MAX_LARGE_LISTS = 16;
 
-/** Removes the least recently used entries with a large list, which are the first ones. */
-export function evictLargeEntries(entries: Map<string, CatalogEntry>): void {
-  if (entries.size <= MAX_LARGE_ENTRIES) return;
+/** Drops the large lists of the least recently used entries, which are the first ones. */
+export function evictLargeLists(entries: ReadonlyMap<string, CatalogEntry>): void {
+  if (entries.size <= MAX_LARGE_LISTS) return;
   const large = [...entries.values()].filter(({ isLarge }) => isLarge);
-  for (const { identity } of large.slice(0, -MAX_LARGE_ENTRIES)) entries.delete(identity);
+  for (const entry of large.slice(0, -MAX_LARGE_LISTS)) entry.dropList();
 }

@@ -7,7 +7,7 @@ import { type McpToolInfo, shareTools } from "../config/server-features.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
-import { CatalogEntry, evictLargeEntries, evictOldestEntry } from "./catalog-entry.js";
+import { CatalogEntry, evictLargeLists, evictOldestEntry } from "./catalog-entry.js";
 import type { CatalogEventEmitter } from "./catalog-events.js";
 import type { CachedToolList, ToolListStore } from "./tool-list-store.js";
 
@@ -297,7 +297,9 @@ export class ToolCatalog {
     if (list.protocolVersion !== undefined) this.#client.hintProtocolVersion(list.protocolVersion);
     await this.#options.pins?.check(list.tools, entry.identity);
     // A listing may have completed in the meantime.
-    if (entry.list === undefined || entry.list.listedAt < list.listedAt) entry.list = list;
+    if (entry.list !== undefined && entry.list.listedAt >= list.listedAt) return;
+    entry.list = list;
+    evictLargeLists(this.#entries);
   }
 
   /**
@@ -498,7 +500,7 @@ export class ToolCatalog {
     entry.isInvalidated = entry.listing?.isOutdated ?? false;
     entry.list = isEmpty ? undefined : list;
     if (isEmpty) entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
-    evictLargeEntries(this.#entries);
+    evictLargeLists(this.#entries);
     this.#options.onListed?.(entry.identity, list.tools);
   }
 

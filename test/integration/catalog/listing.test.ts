@@ -228,6 +228,19 @@ describe("the lists of many users", () => {
     await mcp.toolsFor({});
     expect(lists).toBe(17 + relisted);
   });
+
+  it("follow a change of the server also if that of the service is too large to be kept", async () => {
+    const description = "x".repeat(1_100_000);
+    await using server = await startMcpTestServer({ tools: [{ ...tool("a"), description }] });
+    const identity = ({ configurable }: Partial<CallContext>) => String(configurable?.["user"] ?? "service");
+    await using mcp = await createMcpTools({ test: { url: server.url, identity } });
+    await server.waitFor("GET");
+    for (const user of times(16, (index) => ({ configurable: { user: `user-${index}` } })))
+      await mcp.toolsFor(user);
+    server.tools = [...server.tools, tool("b")];
+    await server.notifyToolsChanged();
+    await eventually(() => mcp.tools.length === 2);
+  });
 });
 
 describe("a long list", () => {

@@ -264,6 +264,35 @@ describe("many users", () => {
   });
 });
 
+describe("the large lists of many users", () => {
+  const users = times(17, (index) => ({ context: { configurable: { user: `u${index}` } } }));
+  const [first = {}, ...others] = users;
+  const large = { ...tool("a"), description: "x".repeat(1_100_000) };
+
+  it("are not kept when they come from the store", async () => {
+    const { store, controls } = createControlledStore();
+    const { createCatalog, server } = createFixture(store);
+    server.tools = [large];
+    const [writer, reader] = [createCatalog(), createCatalog()];
+    for (const user of users) await writer.list(user);
+    for (const user of users) await reader.list(user);
+    const before = controls.reads;
+    await reader.list(first);
+    expect([controls.reads - before, server.lists]).toEqual([1, 17]);
+  });
+
+  it("are refreshed after a change that the server announced before they were read again", async () => {
+    const { createCatalog, server } = createFixture(createControlledStore().store);
+    server.tools = [large];
+    const catalog = createCatalog();
+    await catalog.list(first);
+    catalog.invalidate();
+    for (const user of others) await catalog.list(user);
+    await catalog.list(first);
+    expect(server.lists).toBe(18);
+  });
+});
+
 describe("a very large list", () => {
   it("is cached, with a schema of 200,000 values", async () => {
     await using store = memoryStore();
