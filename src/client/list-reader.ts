@@ -12,6 +12,7 @@ import {
 import { type Limits, SERVER_DEFAULTS } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
+import { estimateJsonLength } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import {
   assertRequestOptions,
@@ -174,8 +175,9 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
       throw invalidListError(options, `repeated a cursor of ${kind.method}: the list would never end`);
     }
     cursors.add(cursor);
-    charCount += JSON.stringify(page).length;
-    if (charCount > Math.max(limits.responseBytes, MIN_LIST_CHARS)) throw tooLargeError(options, kind);
+    const maxChars = Math.max(limits.responseBytes, MIN_LIST_CHARS);
+    charCount += estimateJsonLength(page, maxChars);
+    if (charCount > maxChars) throw tooLargeError(options, kind);
     if (pages >= limits.pages) throw tooManyError(options, "pages", "pages");
   }
 }

@@ -69,6 +69,25 @@ export function toJsonWithin(value: unknown, maxChars: number): string | undefin
   return text === undefined || text.length > maxChars ? undefined : text;
 }
 
+/** The quotes or brackets of a value, and a comma or a colon. */
+const PUNCTUATION_LENGTH = 3;
+
+/**
+ * Returns how long a value is as JSON, roughly, and any number above `maxChars` if it is longer. Never throws: a transport of
+ * the user may deliver what cannot be serialized.
+ */
+export function estimateJsonLength(value: unknown, maxChars: number): number {
+  let length = 0;
+  const stack: unknown[] = [value];
+  while (stack.length > 0 && length <= maxChars) {
+    const next = stack.pop();
+    length += PUNCTUATION_LENGTH + (typeof next === "string" ? next.length : 0);
+    if (Array.isArray(next)) for (const item of next) stack.push(item);
+    else if (isPlainObject(next)) for (const key of Object.keys(next)) stack.push(key, next[key]);
+  }
+  return length;
+}
+
 /** Whether the names, strings and other values in a value have more than `maxChars` characters, counting others as one. */
 export function isLargerThan(value: unknown, maxChars: number): boolean {
   let remaining = maxChars;

@@ -1,6 +1,7 @@
 import type { FallbackCall, FallbackResult, FallbackOption } from "../../config/server-definition.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
 import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
+import { estimateJsonLength } from "../../json/describe-value.js";
 
 interface LastGoodResultOptions {
   /** The maximum age of a result. */
@@ -61,7 +62,7 @@ export function lastGoodResult(
     record(call, result) {
       if (!call.isIdempotent || result["isError"] === true) return;
       const key = keyOf(call);
-      const chars = JSON.stringify(result).length;
+      const chars = estimateJsonLength(result, MAX_TOTAL_CHARS);
       remove(key);
       results.set(key, { result: structuredClone(result), chars, at: performance.now() });
       totalChars += chars;

@@ -10,6 +10,7 @@ import type {
 } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { describeThrown, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { estimateJsonLength } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { RequestId } from "../../transports/json-rpc.js";
 import { createElicitationHandler } from "./elicitation-handler.js";
@@ -91,7 +92,8 @@ export class ServerRequests {
   }
 
   async #respond(id: RequestId, request: { method: string; params: JsonObject }, send: Send): Promise<void> {
-    const chars = this.#handlers.has(request.method) ? JSON.stringify(request.params).length : 0;
+    const isHandled = this.#handlers.has(request.method);
+    const chars = isHandled ? estimateJsonLength(request.params, MAX_ACTIVE_CHARS) : 0;
     const isTooLarge = this.#activeChars > 0 && this.#activeChars + chars > MAX_ACTIVE_CHARS;
     const isOverLimit = this.#active.size >= MAX_ACTIVE || isTooLarge;
     const cancellation = new CancelScope();

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import {
   type JsonObject,
   type JsonRpcMessage,
+  lastGoodResult,
   McpClient,
   type MessageTransport,
 } from "../../../src/index.js";
@@ -33,6 +34,32 @@ function createTransport(
 }
 
 describe("a custom transport", () => {
+  it("can deliver values that JSON cannot represent, in lists, results and requests", async () => {
+    const responses: JsonRpcMessage[] = [];
+    const results: Record<string, (message: JsonRpcMessage) => JsonObject> = {
+      initialize: () => ({ ...INITIALIZE_RESULT, capabilities: { tools: {} } }),
+      "tools/list": ({ params }) => ({
+        tools: [],
+        size: 1n,
+        ...(params?.["cursor"] === undefined ? { nextCursor: "2" } : {}),
+      }),
+      "tools/call": () => ({ content: [], structuredContent: { size: 1n } }),
+    };
+    const transport = createCustomTransport((message, { onmessage }) => {
+      const result = results[message.method ?? ""]?.(message);
+      if (result !== undefined) onmessage?.({ jsonrpc: "2.0", id: message.id as never, result });
+      else if (message.method === undefined) responses.push(message);
+    });
+    const fallback = lastGoodResult({ maxAgeMs: 60_000 });
+    await using client = createCustomClient(() => transport, { roots: [], fallback });
+    expect(await client.listTools()).toEqual([]);
+    const { structuredContent } = await client.callTool(echo(), { idempotent: true });
+    expect(structuredContent).toEqual({ size: 1n });
+    transport.onmessage?.({ jsonrpc: "2.0", id: 7, method: "roots/list", params: { size: 1n } });
+    await eventually(() => responses.length > 0);
+    expect(responses).toEqual([{ jsonrpc: "2.0", id: 7, result: { roots: [] } }]);
+  });
+
   it("can respond within send", async () => {
     await using client = createCustomClient(() => createTransport());
     expect((await client.callTool(echo())).content).toEqual([]);
