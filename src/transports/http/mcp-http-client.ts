@@ -41,6 +41,12 @@ type Headers = Record<string, string>;
 type RequestHeaderOptions = Pick<SendOptions, "headers" | "context"> &
   Pick<TransportRequestOptions, "isBackground">;
 
+/** The connections that an event stream uses, and whether a caller waits for its messages. */
+interface StreamOptions extends Pick<TransportRequestOptions, "isBackground"> {
+  /** @default "stream" */
+  readonly lane?: RequestLane;
+}
+
 /** No caller waits for what the session sends by itself. */
 const BACKGROUND: RequestHeaderOptions = { isBackground: true };
 
@@ -138,13 +144,12 @@ export class McpHttpClient {
   get(
     lastEventId: string | undefined,
     events: HttpRequestEvents,
-    lane: RequestLane = "stream",
+    { lane = "stream", isBackground }: StreamOptions = {},
   ): HttpRequestHandler {
     const resumeHeaders: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = this.#createHeaders({ accept: "text/event-stream", ...resumeHeaders });
     const httpRequest: HttpRequest = { method: "GET", path: this.#path, headers };
-    const options = lane === "server-stream" ? BACKGROUND : {};
-    return new McpHttpRequest(this.#session, lane, httpRequest, events, options).start();
+    return new McpHttpRequest(this.#session, lane, httpRequest, events, { isBackground }).start();
   }
 
   /** Sends a message whose response no caller waits for. */

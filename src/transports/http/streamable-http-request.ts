@@ -50,6 +50,8 @@ const ENDED_RESUME_DELAY_MS = 1_000;
 export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   /** Whether the server cancels the request when its stream is closed. */
   readonly isModern: boolean;
+  /** No caller waits for the response, so resuming its stream must not start a login. */
+  isBackground: boolean | undefined;
   readonly #httpClient: McpHttpClient;
   readonly #pending: PendingRequest<StreamableHttpRequest>;
   readonly #owner: PendingRequests<StreamableHttpRequest>;
@@ -245,7 +247,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     if (this.#pending.isSettled) return;
     this.#isResumed = true;
     const interrupted = this.#stream;
-    this.#handler = this.#httpClient.get(this.#stream?.lastEventId, {
+    const events: HttpRequestEvents = {
       onHeaders: (status, headers) => {
         if (status === 200 && hasContentType(headers, "text/event-stream"))
           return this.#readStream(this.#stream);
@@ -255,6 +257,8 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
       // A resumption that cannot connect is not why the request fails: its stream was interrupted before.
       onError: (error) =>
         this.#stream === interrupted ? this.#resumeOrFail(failure, "broken") : this.onError(error),
-    });
+    };
+    const { isBackground } = this;
+    this.#handler = this.#httpClient.get(this.#stream?.lastEventId, events, { isBackground });
   }
 }

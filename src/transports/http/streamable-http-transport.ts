@@ -56,6 +56,7 @@ export class StreamableHttpTransport implements Transport {
   request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
     const pending = this.#pending.add(message, options);
     const wire = new StreamableHttpRequest(this.#httpClient, this.#pending, pending, message);
+    wire.isBackground = options.isBackground;
     pending.wire = wire;
     const lane = message.method === LISTEN_METHOD ? "server-stream" : "call";
     try {
@@ -181,7 +182,10 @@ class ServerEventStream {
         if (failure.kind !== "unauthorized") this.#scheduleReopen();
       },
     };
-    this.#handler = this.#httpClient.get(this.#reader?.lastEventId, events, "server-stream");
+    this.#handler = this.#httpClient.get(this.#reader?.lastEventId, events, {
+      lane: "server-stream",
+      isBackground: true,
+    });
   }
 
   #read(): EventStreamReader {

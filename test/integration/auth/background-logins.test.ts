@@ -1,10 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type McpClient, type McpToolset } from "../../../src/index.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
 import { McpServerManager, type McpServerManagerOptions } from "../../../src/manager/index.js";
-import { echo, emitUntil, eventually, NO_RETRY, recordWarnings, rejection } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  emitUntil,
+  eventually,
+  NO_RETRY,
+  recordWarnings,
+  rejection,
+} from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
+import { OAuthServer } from "../../fixtures/oauth-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 type World = Awaited<ReturnType<typeof startProtectedServer>>;
@@ -71,6 +81,48 @@ describe("no login is started without a caller", () => {
     const { kind, authorizationUrl } = await rejection(getClient(mcp).callTool(echo()));
     expect(kind).toBe("unauthorized");
     expect(provider.redirects.map(({ href }) => href)[1]).toBe(authorizationUrl);
+  });
+
+  it("by that listing on a fresh session", async () => {
+    await using world = await startProtectedServer();
+    const provider = await createLoggedInProvider(world);
+    const retry = { freshSession: true, maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 };
+    const server = { url: world.oauth.url, auth: provider, retry };
+    const options = { logger: new RecordingLogger(), reconnection: false } as const;
+    await using mcp = await createMcpTools({ srv: server }, options);
+    await world.mcp.waitFor("GET");
+    let listings = 0;
+    mcp.on("toolsListed", () => (listings += 1));
+    world.oauth.publicMethods.add("tools/list");
+    world.mcp.addFault({ type: "status", status: 502 }, { method: "tools/list" });
+    revokeAllTokens(world);
+    await emitUntil(
+      () => world.mcp.notifyToolsChanged(),
+      () => listings > 0,
+    );
+    expect(provider.redirects).toHaveLength(1);
+  });
+
+  it("by that listing whose stream is interrupted, and resumed with another request", async () => {
+    await using server = await startMcpTestServer({ resumable: true });
+    await using oauth = await OAuthServer.start(server.url);
+    const provider = new MemoryOAuthProvider();
+    await using client = createTestClient(oauth, { auth: provider });
+    const { authorizationUrl = "" } = await rejection(client.ensureSession());
+    await client.finishAuth(await oauth.logIn(authorizationUrl));
+    await using mcp = await createMcpTools({ srv: { url: oauth.url, auth: provider, ...NO_RETRY } });
+    await server.waitFor("GET");
+    let listings = 0;
+    mcp.on("toolsListed", () => (listings += 1));
+    oauth.publicMethods.add("tools/list");
+    server.addFault({ type: "disconnect", when: "during" }, { method: "tools/list" });
+    oauth.revokeAccessTokens();
+    oauth.revokeRefreshTokens();
+    await emitUntil(
+      () => server.notifyToolsChanged(),
+      () => listings > 0,
+    );
+    expect(provider.redirects).toHaveLength(1);
   });
 
   it("by the listing after a change without a session", async () => {
