@@ -34,6 +34,11 @@ interface ListenStreamOptions {
   readonly onError: (error: Error) => void;
 }
 
+/** Whether no caller waits for the stream, so that requesting it must not start a login. */
+type ListenOptions = Pick<TransportRequestOptions, "isBackground">;
+
+const BACKGROUND: ListenOptions = { isBackground: true };
+
 /** All list changes, or the URI of a resource. */
 type Topic = typeof LIST_CHANGES | string;
 
@@ -90,17 +95,17 @@ export class ListenStream {
 
   /** Subscribes to all list changes. Resolves when the server has acknowledged it. */
   async subscribeLists(): Promise<void> {
-    if (this.#options.canReceiveUnsolicited) await this.#subscribe(LIST_CHANGES);
+    if (this.#options.canReceiveUnsolicited) await this.#subscribe(LIST_CHANGES, BACKGROUND);
   }
 
   /** Subscribes to updates of one resource. Resolves when the server has acknowledged it. */
-  async subscribeResource(uri: string): Promise<void> {
+  async subscribeResource(uri: string, options: ListenOptions): Promise<void> {
     if (!this.#options.canReceiveUnsolicited) throw this.#unsupportedError();
-    await this.#subscribe(uri);
+    await this.#subscribe(uri, options);
   }
 
-  async unsubscribeResource(uri: string): Promise<void> {
-    if (this.#topics.delete(uri)) await this.#reopen();
+  async unsubscribeResource(uri: string, options: ListenOptions): Promise<void> {
+    if (this.#topics.delete(uri)) await this.#reopen(options);
   }
 
   /** The send status of the most recent listen request. */
@@ -129,27 +134,27 @@ export class ListenStream {
     this.#streams.clear();
   }
 
-  async #subscribe(topic: Topic): Promise<void> {
+  async #subscribe(topic: Topic, options: ListenOptions): Promise<void> {
     this.#closed.throwIfCancelled();
     if (this.#topics.has(topic)) return this.#current?.acknowledged;
     this.#topics.add(topic);
     const requested = [...this.#topics];
     const older = [...this.#streams];
     try {
-      await this.#reopen(topic);
+      await this.#reopen(options, topic);
     } catch (error) {
       if (!isPermanent(error)) throw error;
       await Promise.allSettled(older.map(({ acknowledged }) => acknowledged));
       // Another topic of the same request, which was removed since, may have caused the failure.
       if (requested.every((candidate) => candidate === topic || this.#topics.has(candidate))) throw error;
-      await this.#subscribe(topic);
+      await this.#subscribe(topic, options);
     }
   }
 
-  async #reopen(topic?: Topic): Promise<void> {
+  async #reopen(options: ListenOptions, topic?: Topic): Promise<void> {
     const older = [...this.#streams];
     const filter = this.#toFilter();
-    this.#current = Object.keys(filter).length === 0 ? undefined : this.#openStream(filter, topic);
+    this.#current = Object.keys(filter).length === 0 ? undefined : this.#openStream(filter, options, topic);
     await this.#current?.acknowledged;
     for (const stream of older) this.#retire(stream);
   }
@@ -193,11 +198,15 @@ export class ListenStream {
   }
 
   /** Messages about the stream may arrive while its request is sent, so it is added first. */
-  #openStream(notifications: JsonObject, topic: Topic | undefined): StreamAttempt {
+  #openStream(
+    notifications: JsonObject,
+    { isBackground }: ListenOptions,
+    topic: Topic | undefined,
+  ): StreamAttempt {
     const stream = new StreamAttempt(topic);
     this.#streams.add(stream);
     const { cancellation } = stream;
-    this.#options.listen({ notifications }, { cancellation, tracker: stream }).then(
+    this.#options.listen({ notifications }, { cancellation, isBackground, tracker: stream }).then(
       () => this.#onEnd(stream, undefined),
       (error: unknown) => this.#onEnd(stream, error),
     );
@@ -237,7 +246,7 @@ export class ListenStream {
   /** After a failure, updates may have been missed: all subscribed resources are reported as updated. */
   async #reopenAfterEnd(failure: unknown): Promise<void> {
     const resources = failure === undefined ? [] : this.#resourceUris();
-    await this.#reopen();
+    await this.#reopen(BACKGROUND);
     for (const uri of resources)
       this.#options.onNotification({ method: "notifications/resources/updated", params: { uri } });
   }

@@ -149,7 +149,7 @@ class ModernSession extends ChannelSession implements Session {
       capabilities: metadata.capabilities,
       canReceiveUnsolicited: channel.canReceiveUnsolicited,
       holdsProcess: () => this.#holdsProcess,
-      listen: (params, request) => this.#send(LISTEN_METHOD, params, { ...request, isBackground: true }),
+      listen: (params, request) => this.#send(LISTEN_METHOD, params, request),
     });
     channel.onNotification = (notification) => {
       if (notification.method === ACKNOWLEDGED) this.#listenStream.acknowledge(notification.params);
@@ -208,10 +208,12 @@ class ModernSession extends ChannelSession implements Session {
         return {};
       case "resources/subscribe":
         this.#prepareListening();
-        await this.#changeSubscription(request, (uri) => this.#listenStream.subscribeResource(uri));
+        await this.#changeSubscription(request, (uri) => this.#listenStream.subscribeResource(uri, request));
         return {};
       case "resources/unsubscribe":
-        await this.#changeSubscription(request, (uri) => this.#listenStream.unsubscribeResource(uri));
+        await this.#changeSubscription(request, (uri) =>
+          this.#listenStream.unsubscribeResource(uri, request),
+        );
         return {};
       case "resources/read":
         return this.#readResource(request);

@@ -11,6 +11,7 @@ import {
   recordWarnings,
   rejection,
 } from "../../fixtures/clients.js";
+import { startEraServer } from "../../fixtures/era-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
@@ -235,6 +236,24 @@ describe("no login is started without a caller", () => {
     await client.callTool(echo());
     expect(warnings.join("\n")).toContain("did not restore log level");
     expect(provider.redirects).toHaveLength(1);
+  });
+});
+
+describe("a subscription", () => {
+  it("to a resource of a server of 2026-07-28 starts a login if its caller has to log in", async () => {
+    await using server = await startEraServer("modern", {
+      resources: [{ uri: "file:///a", read: () => "a" }],
+    });
+    await using oauth = await OAuthServer.start(server.url);
+    const provider = new MemoryOAuthProvider();
+    await using client = createTestClient(oauth, { auth: provider });
+    const first = await rejection(client.ensureSession());
+    await client.finishAuth(await oauth.logIn(first.authorizationUrl ?? ""));
+    await client.ensureSession();
+    oauth.revokeAccessTokens();
+    oauth.revokeRefreshTokens();
+    const { authorizationUrl } = await rejection(client.subscribeResource("file:///a"));
+    expect(provider.redirects.map(({ href }) => href).slice(1)).toEqual([authorizationUrl]);
   });
 });
 
