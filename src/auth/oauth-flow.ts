@@ -116,7 +116,9 @@ export class OAuthFlow {
     this.#challenge = { ...this.#challenge, ...challenge, ...omitUndefined({ scope }) };
     await this.#inFlight.run(`${scope ?? ""} ${used ?? ""}`, async () => {
       const { access_token: current } = (await this.getTokens(source)) ?? {};
-      if (current === undefined || current === used) await authorize();
+      if (current !== undefined && current !== used) return;
+      await authorize();
+      this.#failedRefresh = undefined;
     });
     return true;
   }

@@ -334,6 +334,43 @@ describe("a token that cannot be refreshed because the authorization server is d
     expect((await client?.callTool(echo("in")))?.text()).toBe("in");
   });
 
+  it("is refreshed with short delays again after it could be refreshed", async () => {
+    const clock = new FakeClock();
+    await using world = await startProtectedServer();
+    world.oauth.keepsRefreshTokens = true;
+    const provider = await createLoggedInProvider(world);
+    await using manager = createManager(world, provider, { clock, reconnection: false });
+    await manager.connect();
+    await world.mcp.waitFor("GET");
+    let listings = 0;
+    let changes = 0;
+    manager.on("toolsListed", () => (listings += 1));
+    manager.clients.get("srv")?.on("toolsChanged", () => (changes += 1));
+    const before = world.oauth.tokenRequests.length;
+    const refreshAfter = async (ms: number): Promise<number> => {
+      clock.advance(ms);
+      const listingsBefore = listings;
+      const isAnnounced = changes;
+      await emitUntil(
+        () => world.mcp.notifyToolsChanged(),
+        () => changes > isAnnounced,
+      );
+      clock.advance(250);
+      await eventually(() => listings > listingsBefore);
+      return world.oauth.tokenRequests.length - before;
+    };
+    world.oauth.revokeAccessTokens();
+    world.oauth.isDown = true;
+    expect(await refreshAfter(0)).toBe(1);
+    expect(await refreshAfter(10_000)).toBe(2);
+    world.oauth.isDown = false;
+    expect(await refreshAfter(20_000)).toBe(3);
+    world.oauth.revokeAccessTokens();
+    world.oauth.isDown = true;
+    expect(await refreshAfter(0)).toBe(4);
+    expect(await refreshAfter(10_000)).toBe(5);
+  });
+
   it("is tried by background attempts with the delays for rejected credentials", async () => {
     const clock = new FakeClock();
     await using world = await startProtectedServer();
