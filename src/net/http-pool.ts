@@ -138,8 +138,8 @@ function toDispatcher(fetch: FetchLike): DispatcherLike {
         reader = response.body?.getReader();
         if (aborter.signal.aborted) await reader?.cancel();
         handler.onResponseStart(controller, response.status, toHeaders(response.headers));
-        for (;;) {
-          const { done = true, value } = (await reader?.read()) ?? {};
+        while (reader !== undefined) {
+          const { done, value } = await reader.read();
           if (done || value === undefined) break;
           handler.onResponseData(controller, Buffer.from(value.buffer, value.byteOffset, value.byteLength));
         }

@@ -364,6 +364,22 @@ describe("a user-supplied fetch", () => {
     expect(await rejection(rejecting.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
   });
 
+  it("whose chunks come without `done` is read to its end", async () => {
+    await using server = await startMcpTestServer();
+    const withoutDone: typeof fetch = async (url, request) => {
+      const { status, headers, body } = await fetch(url, request);
+      const reader = body?.getReader();
+      const read = async () => {
+        const { done, value } = (await reader?.read()) ?? { done: true };
+        return done ? { done } : { value };
+      };
+      const cancel = async () => reader?.cancel();
+      return { status, headers, body: { getReader: () => ({ read, cancel }) } } as never;
+    };
+    await using far = createTestClient(server, { fetch: withoutDone });
+    expect((await far.callTool(echo("all of it"))).text()).toBe("all of it");
+  });
+
   it("that ignores its signal delays neither a cancelled call nor close", async () => {
     const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
