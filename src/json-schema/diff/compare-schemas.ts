@@ -148,7 +148,8 @@ class SchemaComparison {
       const isNumeric = type === "number" && types.has("integer");
       if (type !== undefined && !types.has(type) && !isNumeric) return true;
       if (!this.#new.isWellFormed(keyword, value)) return false;
-      const rule = this.#rules[keyword];
+      // Servers choose the names of keywords: `constructor` is not a rule.
+      const rule = Object.hasOwn(this.#rules, keyword) ? this.#rules[keyword] : undefined;
       if (rule !== undefined) return rule(old, schema, value);
       return old.some((candidate) => this.#significant.isSame(candidate[keyword], value, "data"));
     });

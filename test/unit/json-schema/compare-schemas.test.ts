@@ -12,6 +12,12 @@ const text = { type: "string" };
 const count = { type: "integer" };
 
 describe("a schema that changed", () => {
+  it.each(["constructor", "toString", "__proto__"])("is breaking with an unknown keyword %s", (keyword) => {
+    const now = JSON.parse(`{ "type": "object", "${keyword}": "text" }`) as JsonObject;
+    expect(compareSchemas({ type: "object" }, now).severity).toBe("breaking");
+    expect(compareSchemas(now, { ...now, minProperties: 0 }).severity).toBe("additive");
+  });
+
   it("is unchanged if only the order of its keys differs", () => {
     const before = { type: "object", properties: { a: text, b: { type: "integer", minimum: 1 } } };
     const now = { properties: { b: { minimum: 1, type: "integer" }, a: text }, type: "object" };
