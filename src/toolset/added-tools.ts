@@ -52,6 +52,7 @@ export function withAddedTools(
       get output() {
         return caller.output;
       },
+      assertNotBlocked: (name) => caller.assertNotBlocked?.(name),
       redact: (message) => caller.redact(message),
       identityOf: (options) => caller.identityOf(options),
       callTool: async (call, options) => {

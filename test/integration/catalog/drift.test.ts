@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools, createMcpToolsFromAgent, type CallContext } from "../../../src/index.js";
 import { fileStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { NO_RETRY, rejection } from "../../fixtures/clients.js";
+import { eventually, NO_RETRY, rejection } from "../../fixtures/clients.js";
 import { disposeWith } from "../../fixtures/dispose-with.js";
 import { ERAS, type ServedEra, startEraServer } from "../../fixtures/era-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -90,6 +90,27 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
     expect(message.content).not.toContain("days");
     expect(tool?.schema).toMatchObject({ required: ["city"] });
     expect(fixture.server.executions).toEqual([]);
+  });
+
+  it("that its pin blocks keeps its parameters next to tools for the resources of its server", async () => {
+    const rule = { timeoutMs: 1_000 };
+    const rules = () => ({ ...rule });
+    const options = { pin: "block", resourceTools: true, tools: rules };
+    await using fixture = await createFixture([FORECAST], options, era);
+    const { server, mcp } = fixture;
+    server.resources = [{ uri: "file:///a", read: () => "a" }];
+    // The tool is created again, now that its server is connected.
+    rule.timeoutMs = 2_000;
+    await fixture.invoke({ city: "Oslo" });
+    await eventually(() => mcp.tools.length === 3);
+    const forecast = mcp.tools.find(({ name }) => name === "forecast");
+    server.tools = [WITH_DAYS];
+    await mcp.refresh();
+    expect(mcp.tools).toHaveLength(2);
+    const message = await invokeTool(forecast, { city: "Rome" });
+    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
+    expect(message.content).not.toContain("days");
+    expect(server.executions).toHaveLength(1);
   });
 
   it.each([
