@@ -31,7 +31,7 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
     const call = () => toFallbackCall(request, tool, server);
     try {
       const result = await next(request);
-      if (isPlainObject(result) && record !== undefined && getCreatedTask(result) === undefined)
+      if (isPlainObject(result) && record !== undefined && isComplete(result))
         tryRecord(
           () => record(call(), result),
           (message) => events.warn(message),
@@ -47,6 +47,11 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
       return replacement;
     }
   };
+}
+
+/** A tool that has not run yet has no result: the server requires input first, or runs it as a task. */
+function isComplete(result: JsonObject): boolean {
+  return result["resultType"] !== "input_required" && getCreatedTask(result) === undefined;
 }
 
 function toResponder(

@@ -450,6 +450,18 @@ describe("a fallback", () => {
     });
   });
 
+  it("of lastGoodResult does not record that input is required", async () => {
+    const form = { mode: "form", message: "Sure?", requestedSchema: { type: "object", properties: {} } };
+    const inputRequests = { sure: { method: "elicitation/create", params: form } };
+    const ask: TestTool = { name: "echo", run: () => ({ resultType: "input_required", inputRequests }) };
+    await using server = await startEraServer("modern", { tools: [ask] });
+    await using client = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
+    const callEcho = () => client.callTool(echo("a"), { idempotent: true, input: {} });
+    expect(await callEcho()).toMatchObject({ inputRequired: { requests: { sure: {} } } });
+    server.addFault(down, { method: "tools/call" });
+    expect(await rejection(callEcho())).toMatchObject({ kind: "unavailable" });
+  });
+
   it("of lastGoodResult keeps 64 MiB of results: the server decides how large they are", async () => {
     const text = "x".repeat(30_000_000);
     await using server = await startMcpTestServer({ tools: [{ name: "echo", run: () => text }] });
