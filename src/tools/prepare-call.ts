@@ -307,7 +307,7 @@ export function parseAfterCallResult(
 ): Partial<AfterToolCallResult> | undefined {
   if (result === undefined || result === null) return undefined;
   const subject = `Tool "${schema.info.name}" of server "${server}" ran, but its result is withheld: what afterToolCall returned`;
-  if (isPlainObject(result) && "result" in result && Object.keys(result).length === 1) {
+  if (isPlainObject(result) && Object.hasOwn(result, "result") && findKeys(result).length === 1) {
     const replaced = fromAdapterResult(result["result"]);
     if (typeof replaced !== "string") return replaced;
     throw configError(subject, [{ path: "result", message: replaced }], { server });
@@ -315,11 +315,26 @@ export function parseAfterCallResult(
   return parseHookResult(AFTER_RESULT_SCHEMA, result, { subject, server });
 }
 
-/** Class instances are refused: their fields may be inherited, and would be ignored. */
+/**
+ * Class instances are refused: their fields may be inherited, and would be ignored. So would be symbols and keys that are
+ * not enumerable, so all keys are checked as strings.
+ */
 function parseHookResult<T>(schema: z.ZodType<T>, result: unknown, location: ErrorLocation): T {
-  if (isPlainObject(result)) return parseOptions(schema, result, location);
+  if (isPlainObject(result)) {
+    const visible = Object.create(null) as JsonObject;
+    for (const key of findKeys(result))
+      Object.defineProperty(visible, String(key), { get: () => Reflect.get(result, key), enumerable: true });
+    return parseOptions(schema, visible, location);
+  }
   const message = `expected an object or undefined, got ${describeValue(result)}`;
   throw configError(location.subject, [{ path: "", message }], location);
+}
+
+/** All keys of a plain object, and of a prototype that is not `Object.prototype`. */
+function findKeys(object: JsonObject): PropertyKey[] {
+  const prototype = Object.getPrototypeOf(object) as object | null;
+  const inherited = Reflect.ownKeys(prototype ?? {}).filter((key) => !Object.hasOwn(Object.prototype, key));
+  return [...new Set([...Reflect.ownKeys(object), ...inherited])];
 }
 
 /**

@@ -104,6 +104,13 @@ describe("beforeToolCall that returns", () => {
     ],
     ["a reason that is no string", { deny: true }, "deny: expected a string"],
     ["arguments that are no object", { args: [1] }, "args: expected an object"],
+    ["a symbol as key", { [Symbol("deny")]: true }, "unknown key (name not shown); valid keys: args"],
+    ["a symbol next to a known key", { headers: {}, [Symbol("deny")]: true }, "unknown key (name not shown)"],
+    ["a hidden key", Object.defineProperty({}, "denied", { value: "no" }), '"denied"'],
+    ["an inherited key", Object.create({ __proto__: null, denied: "no" }), '"denied"'],
+    ["an inherited symbol", Object.create({ __proto__: null, [Symbol("deny")]: true }), "unknown key"],
+    ["the key __proto__", JSON.parse('{ "__proto__": { "deny": "no" } }'), '"__proto__"'],
+    ["a hidden symbol", Object.defineProperty({}, Symbol("deny"), { value: true }), "unknown key"],
   ])("%s denies the call with a clear error", async (_, returned, problem) => {
     await using server = await startMcpTestServer();
     const beforeToolCall = async () => returned as never;
@@ -147,6 +154,9 @@ describe("afterToolCall that returns", () => {
   it.each<[string, unknown, string]>([
     ["a misspelled field", { contents: [] }, '"contents" (did you mean "content"?)'],
     ["the result next to another key", { result: ["-", []], name: "read" }, '"name"'],
+    ["the result next to a symbol", { result: ["-", []], [Symbol("redact")]: true }, "unknown key"],
+    ["a symbol as key", { [Symbol("redact")]: true }, "unknown key (name not shown); valid keys: content"],
+    ["a hidden key", Object.defineProperty({}, "contents", { value: [] }), '"contents"'],
     ["a string", "redacted", "expected an object or undefined"],
     ["a tuple", ["redacted", []], "got an array"],
     [
