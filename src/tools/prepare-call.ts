@@ -11,7 +11,7 @@ import { CHANGE_TEXTS } from "../json-schema/diff/parameter-change.js";
 import { coerceArguments } from "../json-schema/coerce-arguments.js";
 import { type ArgumentIssue, describeActualType } from "../json-schema/explain-validation.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject, toArray } from "../json/json.js";
+import { isDeepEqual, isPlainObject, type JsonObject, toArray } from "../json/json.js";
 import { MASK } from "./argument-injector.js";
 import { fromLangChainBlock, textBlock } from "./content/langchain-block.js";
 import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
@@ -28,18 +28,25 @@ export function prepareCall(run: ToolRun): PreparedCall | Promise<PreparedCall> 
 
 /** Refreshes the schema, injects the rule's arguments and calls `beforeToolCall`, in this order. */
 async function prepareAsync(run: ToolRun): Promise<PreparedCall> {
-  const { runtime, cancellation } = run;
+  const { runtime } = run;
   if (runtime.refreshSchemaBeforeCall) await refreshSchema(run);
   const { args: sources } = runtime.rule;
   const modelArgs = parseArguments(run);
   const allArgs = sources === undefined ? modelArgs : await injectArguments(run, sources, modelArgs);
   const args = injectProperties(run, runtime.schema.defaults.apply(allArgs));
+  const changes = await runBeforeToolCall(run, args);
+  return finishPreparation(run, changes.args ?? args, changes.headers);
+}
+
+/** Returns what `beforeToolCall` changes. Throws if it denies the call. */
+async function runBeforeToolCall(run: ToolRun, args: JsonObject): Promise<BeforeToolCallResult> {
+  const { runtime, cancellation } = run;
   const { beforeToolCall: hook } = runtime.settings;
-  if (hook === undefined) return finishPreparation(run, args, undefined);
+  if (hook === undefined) return {};
   const result: unknown = await runHook(cancellation, () => hook(toCallPreview(run, args)));
   const changes = parseBeforeCallResult(runtime, result);
   if (changes.deny !== undefined) throw deniedError(runtime, changes.deny);
-  return finishPreparation(run, changes.args ?? args, changes.headers);
+  return changes;
 }
 
 function finishPreparation(
@@ -109,6 +116,20 @@ export function applyEdits(run: ToolRun, prepared: PreparedCall, edited: JsonObj
   const args = injectProperties(run, Object.fromEntries([...editable, ...injected]));
   assertArguments(run, args);
   return { ...prepared, args };
+}
+
+const CHANGED_EDITS =
+  "a person has edited its arguments, and beforeToolCall would change them. Call it again to request approval again.";
+
+/**
+ * Calls `beforeToolCall` with the arguments of a reviewer: it may guard calls by their arguments, and derive headers from
+ * them. What is sent has to be what the reviewer has approved.
+ */
+export async function guardEdits(run: ToolRun, edited: PreparedCall): Promise<PreparedCall> {
+  if (run.runtime.settings.beforeToolCall === undefined) return edited;
+  const { args = edited.args, headers } = await runBeforeToolCall(run, edited.args);
+  if (!isDeepEqual(args, edited.args)) throw deniedError(run.runtime, CHANGED_EDITS);
+  return { ...edited, headers };
 }
 
 /** Returns the arguments for a reviewer: with `***` for those of the rule and for the agent's sensitive ones. */

@@ -118,7 +118,8 @@ export const TOOL_OPTION_FIELDS = {
   /**
    * Runs before each call; may change the arguments, add headers or deny the call. The call is denied when it
    * throws, and with kind `invalid-config` when it returns anything else, such as an unknown key. Runs again when a graph
-   * resumes after an interrupt, such as an approval or an input request.
+   * resumes after an interrupt, such as an approval or an input request, and with the arguments that a reviewer has
+   * edited: the call is denied if it changes those.
    *
    * @default none
    *

@@ -6,7 +6,7 @@ import { fullHash } from "../../json-schema/schema-hash.js";
 import { toJson } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { GraphTask } from "../graph-task.js";
-import { applyEdits, maskArguments, prepareCall, toModelVisibleArgs } from "../prepare-call.js";
+import { applyEdits, guardEdits, maskArguments, prepareCall, toModelVisibleArgs } from "../prepare-call.js";
 import { deniedError, toModelFailure } from "../tool-failure.js";
 import {
   type ApprovalDecided,
@@ -148,7 +148,7 @@ export class ReviewableCall {
    *
    * @throws McpRuntimeError when it was rejected or could not be prepared
    */
-  resolve(decided: ApprovalDecision | undefined, run: ToolRun): PreparedCall {
+  async resolve(decided: ApprovalDecision | undefined, run: ToolRun): Promise<PreparedCall> {
     const outcome = this.#outcome;
     if (outcome instanceof McpRuntimeError) throw outcome;
     run.notice = this.#run.notice;
@@ -164,11 +164,12 @@ export class ReviewableCall {
       run.isRejected = true;
       throw deniedError(run.runtime, decision === null ? STALE : decision.message || "it was not approved.");
     }
+    const guarded = edited && (await guardEdits(run, edited));
     if (edited !== undefined)
       run.notice = `A person changed the arguments before the call: ${toJson(toModelVisibleArgs(run.runtime, edited.args))}`;
     const argsHash = fullHash(editedArgs ?? args);
     const approval = { key: this.#approvalKey, callHash: this.hash, argsHash };
-    return { ...(edited ?? outcome), needsApproval: false, approval };
+    return { ...(guarded ?? outcome), needsApproval: false, approval };
   }
 
   /** The tool of this name may have been replaced by that of another server since the call was prepared. */

@@ -60,6 +60,18 @@ describe.each(Object.entries(AGENTS))("%s without mcpMiddleware and McpToolNode"
     expect(fixture.server.executions).toHaveLength(runs);
   });
 
+  it("runs edited arguments only if beforeToolCall lets them run", async () => {
+    const beforeToolCall = ({ args }: { args: Record<string, unknown> }) =>
+      args["to"] === "eve" ? { deny: "not to eve" } : undefined;
+    await using fixture = await startToolset({ ...BANK, options: { beforeToolCall } });
+    const agent = createTestAgent(fixture.mcp, [payAnn]);
+    await agent.invoke(userInput, threadConfig("1"));
+    const edit = { type: "edit", editedAction: { name: "bank__pay", args: { to: "eve" } } };
+    const done = await agent.invoke(resumeWith(edit), threadConfig("1"));
+    expect(getToolMessages(done)[0]?.text).toContain("not to eve");
+    expect(fixture.server.executions).toEqual([]);
+  });
+
   it("returns a rejection to the model even with onToolError: throw", async () => {
     await using fixture = await startToolset({ ...BANK, options: { onToolError: "throw" } });
     const agent = createTestAgent(fixture.mcp, [payAnn]);

@@ -224,6 +224,29 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
     ]);
   });
 
+  it.each<[string, object, number]>([
+    ["runs if beforeToolCall lets it run", { to: "ann", amount: 3 }, 1],
+    ["does not run if beforeToolCall denies it", { to: "eve", amount: 3 }, 0],
+    ["does not run if beforeToolCall throws", { to: "mallory", amount: 3 }, 0],
+    ["does not run if beforeToolCall changes it", { to: "ann", amount: 9 }, 0],
+  ])("an edited call %s", async (_, args, runs) => {
+    const beforeToolCall = ({ args: { to, amount } }: { args: Record<string, unknown> }) => {
+      if (to === "mallory") throw new Error("not to mallory");
+      const changes = { args: { to, amount: Math.min(Number(amount), 5) }, headers: { "x-to": String(to) } };
+      return to === "eve" ? { deny: "not to eve" } : changes;
+    };
+    await using fixture = await startToolset({ ...BANK, options: { beforeToolCall } });
+    const model = createScriptedModel([{ name: "bank__pay", args: { to: "bob", amount: 1 } }]);
+    const agent = createTestAgent({ model, mcp: fixture.mcp, checkpointer: new MemorySaver() });
+    await agent.invoke(userInput, threadConfig("1"));
+    const edit = { type: "edit", editedAction: { name: "bank__pay", args } };
+    const [message] = getToolMessages(await agent.invoke(resumeWith(edit), threadConfig("1")));
+    expect(fixture.server.executions).toHaveLength(runs);
+    if (runs === 0)
+      expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
+    else expect(fixture.server.executions).toMatchObject([{ args, headers: { "x-to": "ann" } }]);
+  });
+
   it("prepares calls again after a restart, and runs only what was approved", async () => {
     let factor = 1;
     const beforeToolCall = ({ args }: { args: Record<string, unknown> }) =>
