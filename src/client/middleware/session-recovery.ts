@@ -220,13 +220,11 @@ function canUseFreshSession(connection: Connection, slot: SessionSlot): boolean 
 
 /** The session is used for this attempt only, so it is not recovered. */
 async function sendOnFreshSession(request: RequestContext, attempt: FailedAttempt): Promise<unknown> {
-  const { connection, deps, slot } = attempt;
+  const { connection, slot } = attempt;
   const { identity } = slot;
   const credentials = request.isBackground ? slot.credentials?.withoutLogin() : slot.credentials;
-  request.connectingSince = deps.clock.now();
   try {
     return await connection.withFreshSession({ identity, credentials }, request.cancellation, (session) => {
-      request.connectingSince = undefined;
       request.attempts += 1;
       request.session = session;
       return session.request(request);
