@@ -395,6 +395,8 @@ function expectedMessage(what: string, actual: unknown): string {
 
 function describeReceived(what: string, actual: unknown): string {
   if (typeof actual === "number") return describeNumber(actual);
+  if (what === "an object" && hasMethods(actual, "get", "set") && !(actual instanceof Map))
+    return "a store; write { store }";
   // Not a misspelled word, but perhaps a secret: a token as auth, a header as headers.
   const isAnyString = typeof actual === "string" && /^(?:an object|an array|a function)\b/.test(what);
   return isAnyString ? "a string" : describeValue(actual);

@@ -162,7 +162,12 @@ describe("invalid options are reported:", () => {
     [
       "a store in place of cache options",
       () => createMcpTools({ test: { server: new McpTestServer() } }, { cache: invalid(memoryStore()) }),
-      issueAt("cache"),
+      issueAt("cache", "expected an object, got a store; write { store }"),
+    ],
+    [
+      "a store that is a plain object in place of cache options",
+      () => createMcpTools({}, { cache: invalid({ get: () => 1, set: () => 1, delete: () => 1 }) }),
+      issueAt("cache", "expected an object, got a store; write { store }"),
     ],
     [
       "a store in place of session options",
