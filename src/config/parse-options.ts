@@ -3,6 +3,7 @@ import type { Clock } from "../async/clock.js";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { type ConfigIssue, configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue, formatPath } from "../json/describe-value.js";
+import type { JsonObject } from "../json/json.js";
 import { safeClone, UNREADABLE } from "../json/safe-clone.js";
 import { type Logger, toSafeLogger } from "../telemetry/logger.js";
 import type { ClientInfo } from "./message-transport.js";
@@ -134,6 +135,24 @@ export function findOptionsProblem(options: unknown, keys: ReadonlySet<string>):
   } catch {
     return UNREADABLE;
   }
+}
+
+/** All keys of a plain object, and of a prototype that is not `Object.prototype`. */
+export function findKeys(object: JsonObject): PropertyKey[] {
+  const prototype = Object.getPrototypeOf(object) as object | null;
+  const inherited = Reflect.ownKeys(prototype ?? {}).filter((key) => !Object.hasOwn(Object.prototype, key));
+  return [...new Set([...Reflect.ownKeys(object), ...inherited])];
+}
+
+/**
+ * Makes all keys of what a guard returned visible to a schema, which rejects unknown ones: it would ignore symbols and keys
+ * that are not enumerable.
+ */
+export function exposeKeys(object: JsonObject): JsonObject {
+  const visible = Object.create(null) as JsonObject;
+  for (const key of findKeys(object))
+    Object.defineProperty(visible, String(key), { get: () => Reflect.get(object, key), enumerable: true });
+  return visible;
 }
 
 /** Promises are rejected, too: a promise would be serialized as an empty object. */

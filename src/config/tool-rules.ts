@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallContext } from "./call-context.js";
-import { option, type OptionsOf, optionsSchema, parsePart } from "./parse-options.js";
+import { exposeKeys, option, type OptionsOf, optionsSchema, parsePart } from "./parse-options.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "./server-features.js";
@@ -128,7 +128,10 @@ const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>(RULE_FIELDS);
 /** A plain object: the fields of a class instance may be inherited, and would not be merged with other rules. */
 export const TOOL_RULE_SCHEMA = z.union([
   z.boolean(),
-  option.opaque<ToolRule>("an object", isPlainObject).pipe(RULE_FIELDS_SCHEMA),
+  option
+    .opaque<ToolRule>("an object", isPlainObject)
+    .transform((rule): ToolRule => exposeKeys(rule as JsonObject))
+    .pipe(RULE_FIELDS_SCHEMA),
 ]);
 
 /** Tool rules are passed on unchanged. What a rules function returns is validated when it is called. */

@@ -2,7 +2,14 @@ import { isBaseMessage } from "@langchain/core/messages";
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { isContentBlock } from "../client/tool-result.js";
-import { type ErrorLocation, option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import {
+  type ErrorLocation,
+  exposeKeys,
+  findKeys,
+  option,
+  optionsSchema,
+  parseOptions,
+} from "../config/parse-options.js";
 import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
 import { configError, type McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
@@ -336,26 +343,11 @@ export function parseAfterCallResult(
   return parseHookResult(AFTER_RESULT_SCHEMA, result, { subject, server });
 }
 
-/**
- * Class instances are refused: their fields may be inherited, and would be ignored. So would be symbols and keys that are
- * not enumerable, so all keys are checked as strings.
- */
+/** Class instances are refused: their fields may be inherited, and would be ignored. */
 function parseHookResult<T>(schema: z.ZodType<T>, result: unknown, location: ErrorLocation): T {
-  if (isPlainObject(result)) {
-    const visible = Object.create(null) as JsonObject;
-    for (const key of findKeys(result))
-      Object.defineProperty(visible, String(key), { get: () => Reflect.get(result, key), enumerable: true });
-    return parseOptions(schema, visible, location);
-  }
+  if (isPlainObject(result)) return parseOptions(schema, exposeKeys(result), location);
   const message = `expected an object or undefined, got ${describeValue(result)}`;
   throw configError(location.subject, [{ path: "", message }], location);
-}
-
-/** All keys of a plain object, and of a prototype that is not `Object.prototype`. */
-function findKeys(object: JsonObject): PropertyKey[] {
-  const prototype = Object.getPrototypeOf(object) as object | null;
-  const inherited = Reflect.ownKeys(prototype ?? {}).filter((key) => !Object.hasOwn(Object.prototype, key));
-  return [...new Set([...Reflect.ownKeys(object), ...inherited])];
 }
 
 /**

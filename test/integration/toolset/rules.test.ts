@@ -36,6 +36,8 @@ describe("a rules function", () => {
     ["a promise of a promise of false", async () => Promise.resolve(Promise.resolve(false))],
     ["inherited fields", () => Object.create({ requireApproval: true }) as object],
     ["an unknown key", async () => ({ approval: true })],
+    ["a symbol as key", () => ({ [Symbol("requireApproval")]: true })],
+    ["a hidden key", () => Object.defineProperty({}, "approval", { value: true })],
     ["a rejection", () => Promise.reject(new Error("no database"))],
     [
       "an exception",
