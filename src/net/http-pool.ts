@@ -138,11 +138,8 @@ function toDispatcher(fetch: FetchLike): DispatcherLike {
         reader = response.body?.getReader();
         if (aborter.signal.aborted) await reader?.cancel();
         handler.onResponseStart(controller, response.status, toHeaders(response.headers));
-        while (reader !== undefined) {
-          const { done, value } = await reader.read();
-          if (done || value === undefined) break;
-          handler.onResponseData(controller, Buffer.from(value.buffer, value.byteOffset, value.byteLength));
-        }
+        if (reader !== undefined)
+          await readChunks(reader, (chunk) => handler.onResponseData(controller, chunk));
         handler.onResponseEnd(controller);
       };
       handler.onRequestStart(controller);
@@ -150,6 +147,14 @@ function toDispatcher(fetch: FetchLike): DispatcherLike {
       return true;
     },
   };
+}
+
+async function readChunks(reader: BodyReaderLike, onChunk: (chunk: Buffer) => void): Promise<void> {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || value === undefined) return;
+    onChunk(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+  }
 }
 
 function toHeaders(source: ResponseLike["headers"]): ResponseHeaders {
