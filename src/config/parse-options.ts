@@ -297,7 +297,7 @@ function withMethods<T>(methods: readonly string[], expected = `an object with $
 export const option = {
   /** Validated where it is used. */
   any: <T = unknown>() => z.custom<T>().optional(),
-  /** `readonly()` of zod is no alternative: it freezes the value, which throws for binary data. */
+  /** Not `readonly()` of zod, which freezes the value: that throws for binary data. */
   array: <Item extends z.ZodType>(item: Item) =>
     z.array(item) as z.ZodType<readonly z.output<Item>[], readonly z.input<Item>[]>,
   boolean: z.boolean(),
