@@ -39,6 +39,8 @@ class SchemaComparison {
   readonly #roots: readonly [JsonObject, JsonObject];
   readonly #old: SchemaDocument;
   readonly #new: SchemaDocument;
+  /** The new document, read like an old one: what its `not` and `oneOf` exclude may be too much, never too little. */
+  readonly #excluded: SchemaDocument;
   readonly #steps: StepBudget;
   readonly #ids = new Map<object, number>();
   readonly #results = new Map<string, readonly ParameterChange[]>();
@@ -55,6 +57,7 @@ class SchemaComparison {
     this.#steps = steps;
     this.#old = new SchemaDocument(oldRoot, "old", steps);
     this.#new = new SchemaDocument(newRoot, "new", steps);
+    this.#excluded = new SchemaDocument(newRoot, "old", steps);
     this.#exact = new SchemaEquality(this.#old, this.#new, steps, isReferencedOnly);
     this.#significant = new SchemaEquality(this.#old, this.#new, steps, isInsignificant);
   }
@@ -268,7 +271,7 @@ class SchemaComparison {
     oneOf: (old, _, value) => this.#acceptsOneOf(old, toArray(value)),
     not: (old, _, value) =>
       old.some((candidate) => this.#significant.isSame(candidate["not"], value)) ||
-      areDisjoint([this.#old, old], [this.#new, this.#new.flatten([value])], this.#steps),
+      areDisjoint([this.#old, old], [this.#excluded, this.#excluded.flatten([value])], this.#steps),
     if: (old, schema, value) => this.#acceptsCondition(old, schema, value),
     $ref: (old, schema, value) =>
       this.#new.get(schema) !== undefined ||
@@ -380,7 +383,7 @@ class SchemaComparison {
       );
     });
     if (isSameUnion) return true;
-    const schemas = branches.map((branch) => [this.#new, this.#new.flatten([branch])] as const);
+    const schemas = branches.map((branch) => [this.#excluded, this.#excluded.flatten([branch])] as const);
     const isExclusive = schemas.every((branch, index) =>
       schemas.slice(index + 1).every((other) => areDisjoint(branch, other, this.#steps)),
     );

@@ -119,6 +119,22 @@ it.each([
   120_000,
 );
 
+it.each<[name: string, before: JsonObject, now: JsonObject]>([
+  ["not", {}, { not: { anyOf: [false], $ref: "#/$defs/all" } }],
+  [
+    "oneOf",
+    { type: ["string", "number"] },
+    { oneOf: [{ type: "string" }, { type: "number", $ref: "#/$defs/all" }] },
+  ],
+])("a reference whose siblings draft 7 ignores is breaking in %s", (_, before, now) => {
+  const document = {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    $defs: { all: { title: "accepts all" } },
+  };
+  const toSchema = (a: JsonObject) => ({ ...document, type: "object", properties: { a } });
+  expect(compareSchemas(toSchema(before), toSchema(now)).severity).toBe("breaking");
+});
+
 it("a new contains is breaking with a minimum of 0, too, which draft 7 ignores", () => {
   const before = { type: "object", properties: { a: { type: "array" } } };
   const now = {
