@@ -125,6 +125,12 @@ export class ClientLifecycle {
     return this.#previousEpoch !== undefined && connecting === undefined ? "closed" : "idle";
   }
 
+  /** Whether the connection or a session of any identity is being opened. */
+  get isHandshaking(): boolean {
+    const { connecting, connection } = this.#epoch;
+    return connection?.isHandshaking ?? connecting !== undefined;
+  }
+
   /** The open session; with several identities, the most recently used one. */
   get session(): Session | undefined {
     return this.#slots.findLast(({ currentSession }) => currentSession.current?.session?.isAlive === true)

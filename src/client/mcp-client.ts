@@ -265,6 +265,11 @@ export class McpClient implements AsyncDisposable {
     });
   }
 
+  /** @internal Whether the connection or a session of any identity is being opened. */
+  static isHandshaking(client: McpClient): boolean {
+    return client.#components.lifecycle.isHandshaking;
+  }
+
   /** @internal The metrics of these clients in total. */
   static totalMetrics(clients: readonly McpClient[]): ServerTotals {
     const breakers = { closed: 0, open: 0, "half-open": 0 };

@@ -204,13 +204,16 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
-   * Closes a server's sessions and cancels its calls, also while it is being connected. It is not used again before
-   * `connect()`.
+   * Closes a server's sessions and cancels its calls. It is not used again before `connect()`. A server that is being
+   * connected is not waited for: what is left of the handshake ends in the background, before the server is connected
+   * again and before `close()` resolves.
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   async disconnect(name: string): Promise<void> {
-    this.serverSet.get(name);
-    await this.#supersede(name, () => this.serverSet.get(name).disconnect());
+    const isHandshaking = McpClient.isHandshaking(this.serverSet.get(name).client);
+    const disconnecting = this.#supersede(name, () => this.serverSet.get(name).disconnect());
+    if (isHandshaking) this.serverSet.closeInBackground(name, disconnecting);
+    else await disconnecting;
   }
 
   /**
@@ -218,9 +221,7 @@ export class McpServerManager implements AsyncDisposable {
    * @throws McpRuntimeError why a server could not be closed, after all are disconnected
    */
   async disconnectAll(): Promise<void> {
-    const disconnecting = this.serverSet.all.map((server) =>
-      this.#supersede(server.name, () => server.disconnect()),
-    );
+    const disconnecting = this.serverSet.all.map(({ name }) => this.disconnect(name));
     await Promise.allSettled(disconnecting);
     await Promise.all(disconnecting);
   }
@@ -246,8 +247,8 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
-   * Closes and removes a server, also while it is being connected. Calls of its tools then fail because the server is
-   * disconnected.
+   * Closes and removes a server. Calls of its tools then fail because the server is disconnected. A server that is being
+   * connected is not waited for: what is left of the handshake ends in the background, before `close()` resolves.
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   async remove(name: string): Promise<void> {

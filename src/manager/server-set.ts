@@ -2,7 +2,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import { type CloseOptions, parseCloseOptions } from "../client/client-lifecycle.js";
-import type { McpClient } from "../client/mcp-client.js";
+import { McpClient } from "../client/mcp-client.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -188,6 +188,8 @@ export class ServerSet {
   readonly #clientSubscriptions = new Map<SubscribeFn, Map<McpClient, () => void>>();
   /** Shared by all calls, so that servers that are added one by one are limited, too. */
   readonly #connectLimiter: ConnectLimiter;
+  /** Servers that are being closed and that no operation waits for. */
+  readonly #backgroundClosings = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
 
   constructor(settings: ManagerSettings) {
@@ -234,16 +236,19 @@ export class ServerSet {
     throw new McpRuntimeError("invalid-config", text, { server: name });
   }
 
-  /** Removes a server, then closes it. */
+  /** Removes a server, then closes it: in the background if it is being connected, because it may not respond. */
   async remove(server: ManagedServer): Promise<void> {
     const { name, client } = server;
+    const isHandshaking = McpClient.isHandshaking(client);
     if (this.#servers.get(name) === server) this.#servers.delete(name);
     for (const unsubscribers of this.#clientSubscriptions.values()) {
       unsubscribers.get(client)?.();
       unsubscribers.delete(client);
     }
     this.events.emit("toolsChanged", { server: name });
-    await server.close({});
+    const closing = server.close({});
+    if (isHandshaking) this.closeInBackground(name, closing);
+    else await closing;
   }
 
   find(name: string): ManagedServer | undefined {
@@ -336,6 +341,14 @@ export class ServerSet {
     throw mergeServerErrors(thrown);
   }
 
+  /** Waits for a server that is being closed only in `close()`. A failure is logged. */
+  closeInBackground(name: string, closing: Promise<void>): void {
+    const closed = closing
+      .catch((error: unknown) => this.#warnUnclosed(name, error))
+      .finally(() => this.#backgroundClosings.delete(closed));
+    this.#backgroundClosings.add(closed);
+  }
+
   /** Closes all servers permanently, in reverse order. A server that cannot be closed does not affect the others. */
   close(options: CloseOptions = {}): Promise<void> {
     // As a listener it receives something else: the name of a signal, an event.
@@ -359,7 +372,7 @@ export class ServerSet {
   }
 
   async #closeAll(options: CloseOptions): Promise<void> {
-    const { closeTimeoutMs, clock, warn } = this.settings;
+    const { closeTimeoutMs, clock } = this.settings;
     this.closed.cancel(new McpRuntimeError("closed", "The toolset was closed."));
     const unclosed = new Map<string, unknown>(this.all.map(({ name }) => [name, "timed out"]));
     const closing = this.all.toReversed().map((server) =>
@@ -369,8 +382,13 @@ export class ServerSet {
       ),
     );
     const drainMs = Math.max(0, ...this.all.map((server) => options.drainMs ?? server.drainMs));
-    await settleWithin(drainMs + closeTimeoutMs, clock, () => Promise.all(closing));
-    for (const [name, reason] of unclosed)
-      warn(`Server "${name}" could not be closed: ${printValue(reason)}`);
+    await settleWithin(drainMs + closeTimeoutMs, clock, () =>
+      Promise.all([...closing, ...this.#backgroundClosings]),
+    );
+    for (const [name, reason] of unclosed) this.#warnUnclosed(name, reason);
+  }
+
+  #warnUnclosed(name: string, reason: unknown): void {
+    this.settings.warn(`Server "${name}" could not be closed: ${printValue(reason)}`);
   }
 }

@@ -80,6 +80,8 @@ export class Connection {
   readonly pool: SessionPool;
   /** Resolve when the sessions of `withFreshSession` are closed. */
   readonly #freshSessions = new Set<Promise<void>>();
+  /** The number of sessions that are being opened. */
+  #handshakes = 0;
 
   private constructor(
     config: ReadyServerConfig,
@@ -108,6 +110,11 @@ export class Connection {
     const transportFactory = await createTransportFactory(config, config.address, dependencies);
     const createStoredSession = await loadSessionStore(config, options);
     return new Connection(config, options, transportFactory, createStoredSession);
+  }
+
+  /** Whether a session of any identity is being opened. */
+  get isHandshaking(): boolean {
+    return this.#handshakes > 0;
   }
 
   /**
@@ -240,7 +247,12 @@ export class Connection {
         onError: (error) => onError(error, identity),
         ...options,
       });
-    return resumed === undefined ? observeHandshake({ identity, config }, open) : open();
+    this.#handshakes += 1;
+    try {
+      return await (resumed === undefined ? observeHandshake({ identity, config }, open) : open());
+    } finally {
+      this.#handshakes -= 1;
+    }
   }
 
   get #resumeOption(): ResumedSession | undefined {
