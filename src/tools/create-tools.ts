@@ -13,7 +13,7 @@ import {
   assignToolNames,
   type NamedTool,
   type Naming,
-  toNamePrefix,
+  findNamePrefix,
   toToolName,
 } from "./tool-names.js";
 import {
@@ -171,12 +171,12 @@ function applyRules(
     rules: own,
     tools,
   }));
-  const prefixes = serverNames.flatMap((server) => {
-    const prefix = toNamePrefix(server, naming);
-    return prefix === undefined ? [] : [[server, prefix] as const];
-  });
   return resolveToolRules(groups, rules, {
-    namePrefixes: new Map(prefixes),
+    findPrefixes: (key) =>
+      serverNames.flatMap((server) => {
+        const prefix = findNamePrefix(server, key, naming);
+        return prefix === undefined ? [] : [[server, prefix] as const];
+      }),
     toBaseName: (tool) => tryName(toNamedTool(tool), naming),
     error,
   });

@@ -53,8 +53,11 @@ interface ServerRules {
 }
 
 interface ResolveOptions {
-  /** The start of the names that models see, by server: of all servers, listed or not. */
-  readonly namePrefixes: ReadonlyMap<string, string>;
+  /**
+   * Returns the servers whose tools models see under names that start like this key, each with that start. Servers that
+   * have not listed their tools yet are among them.
+   */
+  readonly findPrefixes: (key: string) => readonly (readonly [server: string, prefix: string])[];
   /** Returns the name of a tool if it collides with no other; `undefined` if it cannot be determined. */
   readonly toBaseName: (tool: RuleTarget) => string | undefined;
   readonly error: (message: string) => void;
@@ -73,10 +76,10 @@ const NO_RESOLVED_RULE: ResolvedRule = Object.freeze({ rule: Object.freeze({}), 
 export function resolveToolRules(
   servers: readonly ServerRules[],
   rulesForAll: RuleSet,
-  { namePrefixes, toBaseName, error }: ResolveOptions,
+  { findPrefixes, toBaseName, error }: ResolveOptions,
 ): { readonly rules: ReadonlyMap<RuleTarget, ResolvedRule | false>; readonly unmatched: UnmatchedRule[] } {
   const allTools = servers.flatMap(({ tools }) => tools);
-  const forAll = rulesForAll.match(allTools, namePrefixes);
+  const forAll = rulesForAll.match(allTools, findPrefixes);
   const rules = new Map<RuleTarget, ResolvedRule | false>();
   const levels = servers.map(({ server, rules: serverRules, tools }) => {
     const own = serverRules.match(tools);
@@ -174,18 +177,18 @@ export class RuleSet {
   }
 
   /**
-   * Returns what the entries set for each of these tools, and the entries that match none. `namePrefixes`: a name
+   * Returns what the entries set for each of these tools, and the entries that match none. `findPrefixes`: a name
    * that starts with the prefix of another server is not the name of a tool on its server.
    */
   match(
     tools: readonly RuleTarget[],
-    namePrefixes: ResolveOptions["namePrefixes"] = new Map(),
+    findPrefixes: ResolveOptions["findPrefixes"] = () => [],
   ): { readonly rules: ReadonlyMap<RuleTarget, LevelRule>; readonly unmatched: readonly Entry[] } {
     const found = new Map<RuleTarget, Match[]>();
     const unmatched: Entry[] = [];
     for (const entry of this.#entries) {
       const [key, rule] = entry;
-      const matches = findMatches(key, tools, namePrefixes);
+      const matches = findMatches(key, tools, findPrefixes);
       for (const { tool, isAbout: isAboutTool } of matches) {
         const list = found.get(tool) ?? [];
         const applied = isAboutTool ? rule : toGuard(rule);
@@ -219,13 +222,13 @@ function resolveMatches(found: readonly Match[]): LevelRule {
 function findMatches(
   key: string,
   tools: readonly RuleTarget[],
-  namePrefixes: ResolveOptions["namePrefixes"],
+  findPrefixes: ResolveOptions["findPrefixes"],
 ): readonly { readonly tool: RuleTarget; readonly isAbout: boolean }[] {
   const isPattern = key.includes("*");
   const byOwnName = new Set(tools.filter(({ info }) => matchesName(key, info.name)));
   const byShownName = new Set(tools.filter(({ names }) => names.some((name) => matchesName(key, name))));
-  // The servers whose prefix the key starts with, also if they have not listed their tools yet; usually one.
-  const prefixes = [...namePrefixes].filter(([, prefix]) => key.startsWith(prefix));
+  // Usually one.
+  const prefixes = byOwnName.size + byShownName.size === 0 ? [] : findPrefixes(key);
   const longest = Math.max(...prefixes.map(([, prefix]) => prefix.length));
   const owners = prefixes.flatMap(([server, prefix]) => (prefix.length === longest ? server : []));
   const isAbout = (tool: RuleTarget) => {

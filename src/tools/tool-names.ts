@@ -200,6 +200,39 @@ export function toNamePrefix(server: string, { prefix, invalidCharacters }: Nami
   return `${joinSegments(segments, invalidCharacters)}__`;
 }
 
+/**
+ * Returns the prefix of the names of a server's tools if a rule with this key may be about one of them. A `prefix` function
+ * has to be asked with each end of the key as the name of a tool, because it may prefix only some of the tools.
+ */
+export function findNamePrefix(server: string, key: string, naming: Naming): string | undefined {
+  const { prefix: option } = naming;
+  if (typeof option !== "function") {
+    const prefix = toNamePrefix(server, naming);
+    return prefix !== undefined && key.startsWith(prefix) ? prefix : undefined;
+  }
+  const keys = FUNCTION_PREFIXES.get(option) ?? new Map<string, string | undefined>();
+  FUNCTION_PREFIXES.set(option, keys);
+  const cacheKey = `${server}\0${key}`;
+  if (!keys.has(cacheKey)) keys.set(cacheKey, probePrefix(server, key, naming));
+  return keys.get(cacheKey);
+}
+
+/** By function and by server and key: toolsets with many servers update their rules often. */
+const FUNCTION_PREFIXES = new WeakMap<object, Map<string, string | undefined>>();
+
+function probePrefix(server: string, key: string, naming: Naming): string | undefined {
+  const name = key.replaceAll("*", "x");
+  const literalLength = key.includes("*") ? key.indexOf("*") : key.length - 1;
+  for (let length = Math.min(literalLength, MAX_NAME_LENGTH); length > 0; length -= 1) {
+    try {
+      if (toToolName({ server, tool: name.slice(length) }, naming) === name) return name.slice(0, length);
+    } catch {
+      // Not a name that the function expects.
+    }
+  }
+  return undefined;
+}
+
 /** Hashes the server's name, too: two server names may be sanitized to the same prefix. */
 function appendHash({ server, tool }: NamedTool, name: string): string {
   return `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hashOf(`${server}\0${tool}`)}`;
