@@ -205,13 +205,13 @@ export function toNamePrefix(server: string, { prefix, invalidCharacters }: Nami
  * has to be asked with each end of the key as the name of a tool, because it may prefix only some of the tools.
  */
 export function findNamePrefix(server: string, key: string, naming: Naming): string | undefined {
-  const { prefix: option } = naming;
-  if (typeof option !== "function") {
+  const { prefix: prefixOption } = naming;
+  if (typeof prefixOption !== "function") {
     const prefix = toNamePrefix(server, naming);
     return prefix !== undefined && key.startsWith(prefix) ? prefix : undefined;
   }
-  const keys = FUNCTION_PREFIXES.get(option) ?? new Map<string, string | undefined>();
-  FUNCTION_PREFIXES.set(option, keys);
+  const keys = FUNCTION_PREFIXES.get(prefixOption) ?? new Map<string, string | undefined>();
+  FUNCTION_PREFIXES.set(prefixOption, keys);
   const cacheKey = `${server}\0${key}`;
   if (!keys.has(cacheKey)) keys.set(cacheKey, probePrefix(server, key, naming));
   return keys.get(cacheKey);
