@@ -205,20 +205,24 @@ export function toNamePrefix(server: string, { prefix, invalidCharacters }: Nami
  * has to be asked with each end of the key as the name of a tool, because it may prefix only some of the tools.
  */
 export function findNamePrefix(server: string, key: string, naming: Naming): string | undefined {
-  const { prefix: prefixOption } = naming;
-  if (typeof prefixOption !== "function") {
+  if (typeof naming.prefix !== "function") {
     const prefix = toNamePrefix(server, naming);
     return prefix !== undefined && key.startsWith(prefix) ? prefix : undefined;
   }
-  const keys = FUNCTION_PREFIXES.get(prefixOption) ?? new Map<string, string | undefined>();
-  FUNCTION_PREFIXES.set(prefixOption, keys);
+  const found = FOUND_PREFIXES.get(naming) ?? new Map<string, string | undefined>();
+  FOUND_PREFIXES.set(naming, found);
   const cacheKey = `${server}\0${key}`;
-  if (!keys.has(cacheKey)) keys.set(cacheKey, probePrefix(server, key, naming));
-  return keys.get(cacheKey);
+  if (found.has(cacheKey)) return found.get(cacheKey);
+  if (found.size >= MAX_FOUND_PREFIXES) found.clear();
+  const prefix = probePrefix(server, key, naming);
+  found.set(cacheKey, prefix);
+  return prefix;
 }
 
-/** By function and by server and key: toolsets with many servers update their rules often. */
-const FUNCTION_PREFIXES = new WeakMap<object, Map<string, string | undefined>>();
+/** What a `prefix` function gave, by the naming of a toolset and by server and key: rules are applied often. */
+const FOUND_PREFIXES = new WeakMap<Naming, Map<string, string | undefined>>();
+/** Servers may come and go while the toolset is open. */
+const MAX_FOUND_PREFIXES = 10_000;
 
 function probePrefix(server: string, key: string, naming: Naming): string | undefined {
   const name = key.replaceAll("*", "x");
