@@ -13,7 +13,8 @@ import {
   assignToolNames,
   type NamedTool,
   type Naming,
-  findNamePrefix,
+  findNameAffix,
+  mayBeShownName,
   toToolName,
 } from "./tool-names.js";
 import {
@@ -172,14 +173,22 @@ function applyRules(
     tools,
   }));
   return resolveToolRules(groups, rules, {
-    findPrefixes: (key) =>
-      serverNames.flatMap((server) => {
-        const prefix = findNamePrefix(server, key, naming);
-        return prefix === undefined ? [] : [[server, prefix] as const];
-      }),
+    findAffixes: (key) => findAffixes(key, serverNames, naming),
+    mayBeShownName: (key) => mayBeShownName(key, naming),
     toBaseName: (tool) => tryName(toNamedTool(tool), naming),
     error,
   });
+}
+
+/** Server names may differ only in characters that names of tools cannot have: the prefix belongs to the first one. */
+function findAffixes(key: string, serverNames: readonly string[], naming: Naming) {
+  const found = new Map<string, string>();
+  for (const server of serverNames) {
+    const affix = findNameAffix(server, key, naming);
+    const isTaken = typeof naming.prefix !== "function" && [...found.values()].includes(affix ?? "");
+    if (affix !== undefined && !isTaken) found.set(server, affix);
+  }
+  return [...found];
 }
 
 function previewNames(

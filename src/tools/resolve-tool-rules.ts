@@ -52,12 +52,18 @@ interface ServerRules {
   readonly tools: readonly RuleTarget[];
 }
 
-interface ResolveOptions {
+/** What is known about the names that models see, also of tools that are not listed yet. */
+interface ShownNames {
   /**
-   * Returns the servers whose tools models see under names that start like this key, each with that start. Servers that
-   * have not listed their tools yet are among them.
+   * Returns the servers whose tools models see under names like this key, each with what is added to the names of its
+   * tools. Servers that have not listed their tools yet are among them.
    */
-  readonly findPrefixes: (key: string) => readonly (readonly [server: string, prefix: string])[];
+  readonly findAffixes: (key: string) => readonly (readonly [server: string, affix: string])[];
+  /** Whether models may see a tool under a name that this key matches, on a server that has yet to be added, too. */
+  readonly mayBeShownName: (key: string) => boolean;
+}
+
+interface ResolveOptions extends ShownNames {
   /** Returns the name of a tool if it collides with no other; `undefined` if it cannot be determined. */
   readonly toBaseName: (tool: RuleTarget) => string | undefined;
   readonly error: (message: string) => void;
@@ -76,10 +82,10 @@ const NO_RESOLVED_RULE: ResolvedRule = Object.freeze({ rule: Object.freeze({}), 
 export function resolveToolRules(
   servers: readonly ServerRules[],
   rulesForAll: RuleSet,
-  { findPrefixes, toBaseName, error }: ResolveOptions,
+  { toBaseName, error, ...shownNames }: ResolveOptions,
 ): { readonly rules: ReadonlyMap<RuleTarget, ResolvedRule | false>; readonly unmatched: UnmatchedRule[] } {
   const allTools = servers.flatMap(({ tools }) => tools);
-  const forAll = rulesForAll.match(allTools, findPrefixes);
+  const forAll = rulesForAll.match(allTools, shownNames);
   const rules = new Map<RuleTarget, ResolvedRule | false>();
   const levels = servers.map(({ server, rules: serverRules, tools }) => {
     const own = serverRules.match(tools);
@@ -176,30 +182,31 @@ export class RuleSet {
     }
   }
 
-  /**
-   * Returns what the entries set for each of these tools, and the entries that match none. `findPrefixes`: a name
-   * that starts with the prefix of another server is not the name of a tool on its server.
-   */
+  /** Returns what the entries set for each of these tools, and the entries that apply to none. */
   match(
     tools: readonly RuleTarget[],
-    findPrefixes: ResolveOptions["findPrefixes"] = () => [],
+    shownNames: ShownNames = SERVER_NAMES_ONLY,
   ): { readonly rules: ReadonlyMap<RuleTarget, LevelRule>; readonly unmatched: readonly Entry[] } {
     const found = new Map<RuleTarget, Match[]>();
     const unmatched: Entry[] = [];
     for (const entry of this.#entries) {
       const [key, rule] = entry;
-      const matches = findMatches(key, tools, findPrefixes);
+      const matches = findMatches(entry, tools, shownNames);
       for (const { tool, isAbout: isAboutTool } of matches) {
         const list = found.get(tool) ?? [];
         const applied = isAboutTool ? rule : toGuard(rule);
         if (applied !== undefined) list.push({ rule: applied, isAboutTool });
         found.set(tool, list);
       }
-      if (matches.length === 0 && key !== "*") unmatched.push(entry);
+      const isUnmatched = !matches.some(({ isAbout }) => isAbout) && (matches.length === 0 || !isGuard(rule));
+      if (isUnmatched && key !== "*") unmatched.push(entry);
     }
     return { rules: new Map([...found].map(([tool, list]) => [tool, resolveMatches(list)])), unmatched };
   }
 }
+
+/** For the rules of one server: no other server can take a name. */
+const SERVER_NAMES_ONLY: ShownNames = { findAffixes: () => [], mayBeShownName: () => false };
 
 /** An entry that matches a tool. */
 interface Match {
@@ -217,24 +224,27 @@ function resolveMatches(found: readonly Match[]): LevelRule {
 
 /**
  * Returns the tools that a key matches, by their names on the server or by the names that models see. Any server can list
- * a tool under a name that models see for the tool of another: such a tool is matched, but not what the key is about.
+ * a tool under a name that models see for the tool of another: such a tool is matched, but not what the key is about. The
+ * other server may not be there yet, or no longer: what a rule injects needs the name that models see if there may be one.
  */
 function findMatches(
-  key: string,
+  [key, rule]: Entry,
   tools: readonly RuleTarget[],
-  findPrefixes: ResolveOptions["findPrefixes"],
+  { findAffixes, mayBeShownName }: ShownNames,
 ): readonly { readonly tool: RuleTarget; readonly isAbout: boolean }[] {
   const isPattern = key.includes("*");
   const byOwnName = new Set(tools.filter(({ info }) => matchesName(key, info.name)));
   const byShownName = new Set(tools.filter(({ names }) => names.some((name) => matchesName(key, name))));
   // Usually one.
-  const prefixes = byOwnName.size + byShownName.size === 0 ? [] : findPrefixes(key);
-  const longest = Math.max(...prefixes.map(([, prefix]) => prefix.length));
-  const owners = prefixes.flatMap(([server, prefix]) => (prefix.length === longest ? server : []));
+  const affixes = byOwnName.size + byShownName.size === 0 ? [] : findAffixes(key);
+  const longest = Math.max(...affixes.map(([, affix]) => affix.length));
+  const owners = affixes.flatMap(([server, affix]) => (affix.length === longest ? server : []));
+  const needsShownName = rule !== false && rule.args !== undefined && mayBeShownName(key);
   const isAbout = (tool: RuleTarget) => {
     if (owners.length > 0 && !owners.includes(tool.server)) return false;
     const [isOwn, isShown] = [byOwnName.has(tool), byShownName.has(tool)];
     if (isOwn && isShown) return true;
+    if (isOwn && needsShownName) return false;
     if (isShown) return !isPattern || ![...byOwnName].some(({ server }) => server === tool.server);
     // Whether the key is about another tool, which it matches by the shown name, rather than about this one.
     const isOther = (other: RuleTarget) => other.server !== tool.server && !byOwnName.has(other);

@@ -201,38 +201,54 @@ export function toNamePrefix(server: string, { prefix, invalidCharacters }: Nami
 }
 
 /**
- * Returns the prefix of the names of a server's tools if a rule with this key may be about one of them. A `prefix` function
- * has to be asked with each end of the key as the name of a tool, because it may prefix only some of the tools.
+ * Whether a tool of some server may have a name that this key matches, other than its name on the server. A shortened
+ * name may have lost its separator.
  */
-export function findNamePrefix(server: string, key: string, naming: Naming): string | undefined {
+export function mayBeShownName(key: string, { prefix }: Naming): boolean {
+  if (prefix === "none" || prefix === false) return false;
+  return typeof prefix === "function" || key.includes("__") || key.length >= MAX_NAME_LENGTH;
+}
+
+/**
+ * Returns what is added to the names of a server's tools if a rule with this key may be about one of them. A `prefix`
+ * function has to be asked with each beginning and end of the key as the name of a tool: it may treat some tools differently.
+ */
+export function findNameAffix(server: string, key: string, naming: Naming): string | undefined {
   if (typeof naming.prefix !== "function") {
     const prefix = toNamePrefix(server, naming);
     return prefix !== undefined && key.startsWith(prefix) ? prefix : undefined;
   }
-  const found = FOUND_PREFIXES.get(naming) ?? new Map<string, string | undefined>();
-  FOUND_PREFIXES.set(naming, found);
+  const found = FOUND_AFFIXES.get(naming) ?? new Map<string, string | undefined>();
+  FOUND_AFFIXES.set(naming, found);
   const cacheKey = `${server}\0${key}`;
   if (found.has(cacheKey)) return found.get(cacheKey);
-  if (found.size >= MAX_FOUND_PREFIXES) found.clear();
-  const prefix = probePrefix(server, key, naming);
-  found.set(cacheKey, prefix);
-  return prefix;
+  if (found.size >= MAX_FOUND_AFFIXES) found.clear();
+  const affix = probeAffix(server, key, naming);
+  found.set(cacheKey, affix);
+  return affix;
 }
 
 /** What a `prefix` function gave, by the naming of a toolset and by server and key: rules are applied often. */
-const FOUND_PREFIXES = new WeakMap<Naming, Map<string, string | undefined>>();
+const FOUND_AFFIXES = new WeakMap<Naming, Map<string, string | undefined>>();
 /** Servers may come and go while the toolset is open. */
-const MAX_FOUND_PREFIXES = 10_000;
+const MAX_FOUND_AFFIXES = 10_000;
 
-function probePrefix(server: string, key: string, naming: Naming): string | undefined {
+function probeAffix(server: string, key: string, naming: Naming): string | undefined {
   const name = key.replaceAll("*", "x");
-  const literalLength = key.includes("*") ? key.indexOf("*") : key.length - 1;
-  for (let length = Math.min(literalLength, MAX_NAME_LENGTH); length > 0; length -= 1) {
+  const isShown = (tool: string) => {
     try {
-      if (toToolName({ server, tool: name.slice(length) }, naming) === name) return name.slice(0, length);
+      return toToolName({ server, tool }, naming) === name;
     } catch {
       // Not a name that the function expects.
+      return false;
     }
+  };
+  const isPattern = key.includes("*");
+  const maxPrefix = isPattern ? key.indexOf("*") : key.length - 1;
+  const maxSuffix = isPattern ? key.length - 1 - key.lastIndexOf("*") : key.length - 1;
+  for (let length = Math.min(Math.max(maxPrefix, maxSuffix), MAX_NAME_LENGTH); length > 0; length -= 1) {
+    if (length <= maxPrefix && isShown(name.slice(length))) return name.slice(0, length);
+    if (length <= maxSuffix && isShown(name.slice(0, -length))) return name.slice(-length);
   }
   return undefined;
 }

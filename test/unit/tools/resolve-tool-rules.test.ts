@@ -20,7 +20,8 @@ async function resolve(names: readonly string[], serverRules: ToolRules, allRule
   });
   const tools = await Promise.all(targets);
   const { rules, unmatched } = resolveToolRules([{ server: "s", rules: ofServer, tools }], ofAll, {
-    findPrefixes: () => [],
+    findAffixes: () => [],
+    mayBeShownName: () => false,
     toBaseName: ({ info }) => info.name,
     error: (message) => errors.push(message),
   });
