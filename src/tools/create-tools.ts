@@ -14,7 +14,7 @@ import {
   type NamedTool,
   type Naming,
   findNameAffix,
-  mayBeShownName,
+  looksPrefixed,
   toToolName,
 } from "./tool-names.js";
 import {
@@ -174,7 +174,9 @@ function applyRules(
   }));
   return resolveToolRules(groups, rules, {
     findAffixes: (key) => findAffixes(key, serverNames, naming),
-    mayBeShownName: (key) => mayBeShownName(key, naming),
+    // Any key may be a name that a function gives.
+    needsShownName: (key, { args }) =>
+      looksPrefixed(key, naming) || (args !== undefined && typeof naming.prefix === "function"),
     toBaseName: (tool) => tryName(toNamedTool(tool), naming),
     error,
   });

@@ -59,8 +59,11 @@ interface ShownNames {
    * tools. Servers that have not listed their tools yet are among them.
    */
   readonly findAffixes: (key: string) => readonly (readonly [server: string, affix: string])[];
-  /** Whether models may see a tool under a name that this key matches, on a server that has yet to be added, too. */
-  readonly mayBeShownName: (key: string) => boolean;
+  /**
+   * Whether a rule is only about tools that models see under a name that its key matches: it may be meant for a server that
+   * has yet to be added.
+   */
+  readonly needsShownName: (key: string, rule: ToolRule) => boolean;
 }
 
 interface ResolveOptions extends ShownNames {
@@ -206,7 +209,7 @@ export class RuleSet {
 }
 
 /** For the rules of one server: no other server can take a name. */
-const SERVER_NAMES_ONLY: ShownNames = { findAffixes: () => [], mayBeShownName: () => false };
+const SERVER_NAMES_ONLY: ShownNames = { findAffixes: () => [], needsShownName: () => false };
 
 /** An entry that matches a tool. */
 interface Match {
@@ -225,12 +228,12 @@ function resolveMatches(found: readonly Match[]): LevelRule {
 /**
  * Returns the tools that a key matches, by their names on the server or by the names that models see. Any server can list
  * a tool under a name that models see for the tool of another: such a tool is matched, but not what the key is about. The
- * other server may not be there yet, or no longer: what a rule injects needs the name that models see if there may be one.
+ * other server may not be there yet, or no longer.
  */
 function findMatches(
   [key, rule]: Entry,
   tools: readonly RuleTarget[],
-  { findAffixes, mayBeShownName }: ShownNames,
+  { findAffixes, needsShownName }: ShownNames,
 ): readonly { readonly tool: RuleTarget; readonly isAbout: boolean }[] {
   const isPattern = key.includes("*");
   const byOwnName = new Set(tools.filter(({ info }) => matchesName(key, info.name)));
@@ -239,12 +242,12 @@ function findMatches(
   const affixes = byOwnName.size + byShownName.size === 0 ? [] : findAffixes(key);
   const longest = Math.max(...affixes.map(([, affix]) => affix.length));
   const owners = affixes.flatMap(([server, affix]) => (affix.length === longest ? server : []));
-  const needsShownName = rule !== false && rule.args !== undefined && mayBeShownName(key);
+  const isAboutShown = rule !== false && needsShownName(key, rule);
   const isAbout = (tool: RuleTarget) => {
     if (owners.length > 0 && !owners.includes(tool.server)) return false;
     const [isOwn, isShown] = [byOwnName.has(tool), byShownName.has(tool)];
     if (isOwn && isShown) return true;
-    if (isOwn && needsShownName) return false;
+    if (isOwn && isAboutShown) return false;
     if (isShown) return !isPattern || ![...byOwnName].some(({ server }) => server === tool.server);
     // Whether the key is about another tool, which it matches by the shown name, rather than about this one.
     const isOther = (other: RuleTarget) => other.server !== tool.server && !byOwnName.has(other);

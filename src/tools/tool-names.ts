@@ -201,12 +201,11 @@ export function toNamePrefix(server: string, { prefix, invalidCharacters }: Nami
 }
 
 /**
- * Whether a tool of some server may have a name that this key matches, other than its name on the server. A shortened
- * name may have lost its separator.
+ * Whether a key looks like a name that models see, and not like one on a server. A shortened name may have lost its
+ * separator.
  */
-export function mayBeShownName(key: string, { prefix }: Naming): boolean {
-  if (prefix === "none" || prefix === false) return false;
-  return typeof prefix === "function" || key.includes("__") || key.length >= MAX_NAME_LENGTH;
+export function looksPrefixed(key: string, { prefix }: Naming): boolean {
+  return (prefix === "server" || prefix === "mcp") && (key.includes("__") || key.length >= MAX_NAME_LENGTH);
 }
 
 /**

@@ -21,7 +21,7 @@ async function resolve(names: readonly string[], serverRules: ToolRules, allRule
   const tools = await Promise.all(targets);
   const { rules, unmatched } = resolveToolRules([{ server: "s", rules: ofServer, tools }], ofAll, {
     findAffixes: () => [],
-    mayBeShownName: () => false,
+    needsShownName: () => false,
     toBaseName: ({ info }) => info.name,
     error: (message) => errors.push(message),
   });
