@@ -24,7 +24,7 @@ export class LinearPatterns {
     return this.#problems.get(source);
   }
 
-  /** Returns a pattern that was added to run and has no problem, by its strict form. */
+  /** Returns a pattern that was added to run and has no problem, by its source or its strict form. */
   get(source: string): LinearPattern | undefined {
     return this.#compiled.get(source);
   }
@@ -37,7 +37,10 @@ export class LinearPatterns {
       const translation = translatePattern(source);
       if (translation.size > this.#remainingSize) return TOO_LARGE_TOGETHER;
       this.#remainingSize -= translation.size;
-      if (this.#use === "run") this.#compiled.set(toStrictPattern(source), new LinearPattern(translation));
+      if (this.#use === "run") {
+        const pattern = new LinearPattern(translation);
+        for (const key of [source, toStrictPattern(source)]) this.#compiled.set(key, pattern);
+      }
       return undefined;
     } catch (error) {
       if (error instanceof PatternError) return error.message;

@@ -467,6 +467,13 @@ describe("read_result", () => {
     expect(text).toMatch(/^\[No match in lines 1 to 2001\]$|takes too long/);
   });
 
+  it.each(["ERROR\\ disk", "7777\\x20ERROR", "[A-Z\\-]+ disk"])("finds %s", async (grep) => {
+    await using toolset = await startKeeping();
+    const handle = getHandle((await toolset.call("docs__log")).text);
+    const { text } = await toolset.call("read_result", { handle, grep });
+    expect(text).toBe("[1 of 1 matching lines]\n7777: 7777 ERROR disk full");
+  });
+
   it("is always shown where a model searches for tools", async () => {
     await using toolset = await startKeeping();
     const disclosure = createToolDisclosure(toolset.mcp, { mode: "search" });
