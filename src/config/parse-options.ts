@@ -301,6 +301,7 @@ export const option = {
   array: <Item extends z.ZodType>(item: Item) =>
     z.array(item) as z.ZodType<readonly z.output<Item>[], readonly z.input<Item>[]>,
   boolean: z.boolean(),
+  string: z.string(),
   count: opaque<number>(
     "a whole number above 0",
     (value) => Number.isSafeInteger(value) && Number(value) > 0,

@@ -1,110 +1,83 @@
 import type { ServerResponse } from "node:http";
-import { assertObject, option, parseOptions } from "../config/parse-options.js";
+import type { z } from "zod";
+import { assertObject, option, parseOptions, strictObject } from "../config/parse-options.js";
 import { hasMethod, type ReceivedRequest } from "./http-listener.js";
 
-/** A fault that the test server applies to a request. */
-export type Fault =
-  | {
-      /** Delays the handling of the request. */
-      readonly type: "delay";
-      /** The delay in milliseconds. */
-      readonly ms: number;
-    }
-  | {
-      /** Accepts the request and never responds; the tool does not run. */
-      readonly type: "hang";
-    }
-  | {
-      /** Drops the connection. */
-      readonly type: "disconnect";
-      /** Before the tool runs, in the middle of the response, or right after it. */
-      readonly when: "before" | "during" | "after";
-    }
-  | {
-      /** Responds with an HTTP status; the tool does not run. */
-      readonly type: "status";
-      /** The HTTP status. */
-      readonly status: number;
-      /**
-       * The headers of the response.
-       * @default none
-       */
-      readonly headers?: Readonly<Record<string, string>>;
-      /**
-       * The body of the response.
-       * @default an empty body
-       */
-      readonly body?: string;
-    }
-  | {
-      /** Responds with 200 and an HTML page; the tool does not run. */
-      readonly type: "html";
-    }
-  | {
-      /** Sends the correct response with another content type. */
-      readonly type: "content-type";
-      /** The value of the `Content-Type` header. */
-      readonly value: string;
-    }
-  | {
-      /** Truncates the JSON of the response in the middle. */
-      readonly type: "invalid-json";
-    }
-  | {
-      /** Sends the response with the id of another request. */
-      readonly type: "wrong-id";
-    }
-  | {
-      /** Responds with JSON that is not a JSON-RPC message. */
-      readonly type: "not-json-rpc";
-    }
-  | {
-      /** Ends the stream without a response. */
-      readonly type: "no-response";
-    }
-  | {
-      /** Sends the response one byte at a time. */
-      readonly type: "trickle";
-      /** The time between two bytes in milliseconds. */
-      readonly everyMs: number;
-    }
-  | {
-      /** Responds with one large text block. */
-      readonly type: "oversized";
-      /** The length of the text. */
-      readonly bytes: number;
-    }
-  | {
-      /** Replaces the result. */
-      readonly type: "result";
-      /** The `result` of the JSON-RPC response; it need not be valid. */
-      readonly result: unknown;
-    };
-
-/** The types of faults. A record, so that none can be missing. */
-const FAULT_TYPES: Readonly<Record<Fault["type"], true>> = {
-  delay: true,
-  hang: true,
-  disconnect: true,
-  status: true,
-  html: true,
-  "content-type": true,
-  "invalid-json": true,
-  "wrong-id": true,
-  "not-json-rpc": true,
-  "no-response": true,
-  trickle: true,
-  oversized: true,
-  result: true,
+/** The types of faults, each with its other fields. */
+const FAULT_FIELDS = {
+  /** Delays the handling of the request. */
+  delay: {
+    /** The delay in milliseconds. */
+    ms: option.milliseconds,
+  },
+  /** Accepts the request and never responds; the tool does not run. */
+  hang: {},
+  /** Drops the connection. */
+  disconnect: {
+    /** Before the tool runs, in the middle of the response, or right after it. */
+    when: option.oneOf("before", "during", "after"),
+  },
+  /** Responds with an HTTP status; the tool does not run. */
+  status: {
+    /** The HTTP status. */
+    status: option.count,
+    /**
+     * The headers of the response.
+     * @default none
+     */
+    headers: option.any<Readonly<Record<string, string>>>(),
+    /**
+     * The body of the response.
+     * @default an empty body
+     */
+    body: option.string.optional(),
+  },
+  /** Responds with 200 and an HTML page; the tool does not run. */
+  html: {},
+  /** Sends the correct response with another content type. */
+  "content-type": {
+    /** The value of the `Content-Type` header. */
+    value: option.string,
+  },
+  /** Truncates the JSON of the response in the middle. */
+  "invalid-json": {},
+  /** Sends the response with the id of another request. */
+  "wrong-id": {},
+  /** Responds with JSON that is not a JSON-RPC message. */
+  "not-json-rpc": {},
+  /** Ends the stream without a response. */
+  "no-response": {},
+  /** Sends the response one byte at a time. */
+  trickle: {
+    /** The time between two bytes in milliseconds. */
+    everyMs: option.milliseconds,
+  },
+  /** Responds with one large text block. */
+  oversized: {
+    /** The length of the text. */
+    bytes: option.count,
+  },
+  /** Replaces the result. */
+  result: {
+    /** The `result` of the JSON-RPC response; it need not be valid. */
+    result: option.any(),
+  },
 };
 
-/** Throws kind `invalid-config` for a fault that would have no effect. */
+type FaultFields = typeof FAULT_FIELDS;
+type FaultOf<Type extends string, Fields extends z.ZodRawShape> = Readonly<
+  z.input<z.ZodObject<{ type: z.ZodLiteral<Type> } & Fields>>
+>;
+
+/** A fault that the test server applies to a request. */
+export type Fault = { [Type in keyof FaultFields]: FaultOf<Type, FaultFields[Type]> }[keyof FaultFields];
+
+/** Throws kind `invalid-config` for a fault that would have no effect, or another one because of a misspelled field. */
 export function assertFault(fault: Fault): void {
   const subject = "The fault";
-  assertObject(fault, { subject });
-  parseOptions(option.oneOf(...Object.keys(FAULT_TYPES)), fault.type, { subject, path: "type" });
-  if (fault.type === "disconnect")
-    parseOptions(option.oneOf("before", "during", "after"), fault.when, { subject, path: "when" });
+  const { type } = assertObject(fault, { subject });
+  parseOptions(option.oneOf(...Object.keys(FAULT_FIELDS)), type, { subject, path: "type" });
+  parseOptions(strictObject({ type: option.any(), ...FAULT_FIELDS[type] }), fault, { subject });
 }
 
 /** Selects the requests that a fault applies to. */

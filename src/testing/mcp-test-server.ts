@@ -223,7 +223,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   /**
    * Applies a fault to matching requests. Returns a function that removes it.
-   * @throws McpRuntimeError kind `invalid-config` for an unknown `type` or `when` of a fault, or option of `target`.
+   * @throws McpRuntimeError kind `invalid-config` for an invalid fault, or an unknown option of `target`.
    */
   addFault(fault: Fault, target: FaultTarget = {}): () => void {
     assertFault(fault);

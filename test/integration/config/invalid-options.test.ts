@@ -147,6 +147,11 @@ describe("invalid options are reported:", () => {
       issueAt("when"),
     ],
     [
+      "a misspelled field of a fault",
+      () => new McpTestServer().addFault(invalid({ type: "status", status: 503, header: {} })),
+      issueAt("", expect.stringContaining('"header" (did you mean "headers"?)')),
+    ],
+    [
       "an unknown answer to lost sessions",
       () => new McpTestServer().dropSessions(invalid("404")),
       issueAt("answer"),
