@@ -2,11 +2,18 @@ import type { CancelScope } from "./cancel-scope.js";
 
 /** Limits concurrency, first in, first out. A cancelled waiter leaves the queue. */
 export class Semaphore {
+  readonly #slots: number;
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
   constructor(slots: number) {
+    this.#slots = slots;
     this.#free = slots;
+  }
+
+  /** No slot is used. */
+  get isIdle(): boolean {
+    return this.#free === this.#slots;
   }
 
   /** Waits for a slot. Returns the function that releases it. */
