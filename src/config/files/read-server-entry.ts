@@ -9,7 +9,7 @@ import { parseJsonPath } from "../../json/json-path.js";
 import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
 import { isAuthGrant } from "../auth-grant.js";
 import { OUTPUT_FIELDS } from "../output-options.js";
-import type { PathIssue } from "../parse-options.js";
+import { flattenIssues, option, type PathIssue, strictObject, ZOD_CONTEXT } from "../parse-options.js";
 import { parseServer } from "../parse-server.js";
 import { SERVER_DEFAULTS } from "../server-config.js";
 import type { ServerDefinition } from "../server-definition.js";
@@ -206,13 +206,11 @@ const OPTION_KEYS =
   "timeouts session limits retry circuitBreaker tools trustAnnotations structuredContent outputHandling onToolError descriptions inputValidation optional lazy protocol roots secrets".split(
     " ",
   );
-/** The keys of other clients for allowed and excluded tools. */
-const TOOL_LIST_KEYS = ["includeTools", "excludeTools", "disabledTools"] as const;
 /** All keys that are understood. */
 const KNOWN_KEYS = new Set([
   ...CONNECTION_KEYS,
   ...OPTION_KEYS,
-  ...TOOL_LIST_KEYS,
+  ..."includeTools excludeTools disabledTools".split(" "),
   ..."type transport transportType httpUrl serverUrl timeout".split(" "),
   ..."disabled enabled source headersHelper sandboxEnabled sandbox".split(" "),
 ]);
@@ -298,7 +296,7 @@ function translateEntry(entry: JsonObject, { format }: ConfigFile["source"]) {
     options: omitUndefined(options),
     ignored: [...ignored, ...irrelevant],
     disabledReason: getDisabledReason(entry),
-    problems: [...validateEntry(entry, rules), ...validateStrings(connection)],
+    problems: [...validateSettings(entry, rules), ...validateStrings(connection)],
     sourceKeys: findSourceKeys(entry),
   };
 }
@@ -398,41 +396,38 @@ function getDisabledReason(entry: JsonObject): string | undefined {
   return isExtension ? "provided by an extension that only Zed can start" : undefined;
 }
 
-/** Reports invalid and unsupported settings of other clients, so that none is ignored silently. */
-function validateEntry(entry: JsonObject, { timeoutUnitMs }: ConfigFormat): ServerProblem[] {
-  const problems: ServerProblem[] = [];
-  const check = (isValid: boolean, path: string, message: string) => {
-    if (!isValid) problems.push(badDefinition([path], message));
-  };
-  const checkType = (isValid: boolean, path: string, expected: string, actual = describeValue(entry[path])) =>
-    check(isValid, path, `expected ${expected}, got ${actual}`);
-  for (const key of ["disabled", "enabled", "sandboxEnabled"])
-    checkType(entry[key] === undefined || typeof entry[key] === "boolean", key, "true or false");
-  const { headersHelper, sandboxEnabled, timeout = null } = entry;
-  check(
-    headersHelper === undefined,
-    "headersHelper",
-    "is a command, and commands in config files are never run: use headers with ${NAME} instead",
-  );
-  check(
-    sandboxEnabled !== true,
-    "sandboxEnabled",
-    "requests a sandbox, which is not supported: remove it to start the program without one",
-  );
-  const isNegative = typeof timeout === "number" && timeout < 0;
-  checkType(
-    timeout === null || (typeof timeout === "number" && !isNegative),
-    "timeout",
-    `a request timeout in ${timeoutUnitMs === 1 ? "milliseconds" : "seconds"}`,
-    isNegative ? "a negative number" : undefined,
-  );
+function isTimeout(value: unknown): boolean {
+  return typeof value === "number" && value >= 0;
+}
+
+/** Finds invalid and unsupported settings of other clients, so that none is ignored silently. */
+function validateSettings(entry: JsonObject, { timeoutUnitMs }: ConfigFormat): ServerProblem[] {
+  const toggle = option.boolean.optional();
+  const unit = timeoutUnitMs === 1 ? "milliseconds" : "seconds";
   // An invalid list that excludes tools must not be ignored.
-  for (const key of TOOL_LIST_KEYS) {
-    const names = entry[key] ?? undefined;
-    const actual = Array.isArray(names) ? "an array with other items" : undefined;
-    checkType(names === undefined || isStringArray(names), key, "an array of tool names", actual);
-  }
-  return problems;
+  const toolNames = option
+    .opaque<readonly string[]>("an array of tool names (strings)", isStringArray)
+    .nullish();
+  const settings = strictObject({
+    disabled: toggle,
+    enabled: toggle,
+    sandboxEnabled: toggle.refine(
+      (isEnabled) => isEnabled !== true,
+      "requests a sandbox, which is not supported: remove it to start the program without one",
+    ),
+    headersHelper: option
+      .any()
+      .refine(
+        (command) => command === undefined,
+        "is a command, and commands in config files are never run: use headers with ${NAME} instead",
+      ),
+    timeout: option.opaque<number>(`a request timeout of 0 or more ${unit}`, isTimeout).nullish(),
+    includeTools: toolNames,
+    excludeTools: toolNames,
+    disabledTools: toolNames,
+  });
+  const { error } = settings.strip().safeParse(entry, ZOD_CONTEXT);
+  return flattenIssues(error?.issues ?? []).map(({ path, message }) => badDefinition(path, message));
 }
 
 /** Reports only the first non-string of each, because lists can have any length. */
