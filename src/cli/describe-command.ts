@@ -4,12 +4,12 @@ import type { McpToolInfo } from "../config/server-features.js";
 import { toPortableSchema } from "../json-schema/portable-schema.js";
 import { type JsonObject, toObject } from "../json/json.js";
 import { estimateTokens } from "../tool-search/estimate-tokens.js";
-import { addDescriptionRest, resolveDescriptions, toToolDescription } from "../tools/tool-description.js";
+import { addDescriptionRest } from "../tools/tool-description.js";
 import { toToolName } from "../tools/tool-names.js";
 import { findTool, parseToolPositionals, toFailedOutcome } from "./call-command.js";
 import type { Command, CommandContext } from "./command-context.js";
 import { UsageError } from "./exit-codes.js";
-import { NAMING, skillToJson, toolToJson } from "./report/render-servers.js";
+import { describeTool, NAMING, skillToJson, toolToJson } from "./report/render-servers.js";
 import { type ConnectedServer, settle, withConnectedServers } from "./servers/connect-servers.js";
 import { filterByName, requireServers, selectServers } from "./servers/select-servers.js";
 import type { SelectedServer } from "./servers/selected-server.js";
@@ -87,16 +87,15 @@ interface ModelTool {
   readonly tokens: number;
 }
 
-function toModelTool(tool: McpToolInfo, { name: server, config, redactor }: SelectedServer): ModelTool {
-  const limits = resolveDescriptions(config.descriptions);
-  const described = toToolDescription(tool, { server, limits });
+function toModelTool(tool: McpToolInfo, server: SelectedServer): ModelTool {
+  const described = describeTool(tool, server);
   const { schema } = addDescriptionRest(toPortableSchema(tool.inputSchema).schema, described);
   const seen = { ...tool, description: described.shown, inputSchema: schema };
-  const { description, inputSchema } = toolToJson(seen, redactor) as Pick<
+  const { description, inputSchema } = toolToJson(seen, server.redactor) as Pick<
     ModelTool,
     "description" | "inputSchema"
   >;
-  const name = toToolName({ server, tool: tool.name }, NAMING);
+  const name = toToolName({ server: server.name, tool: tool.name }, NAMING);
   const tokens = estimateTokens(JSON.stringify({ name, description, parameters: inputSchema }));
   return { name, description, inputSchema, tokens };
 }

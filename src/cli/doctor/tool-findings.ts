@@ -5,10 +5,10 @@ import { createFinding, type Finding, type FindingCode } from "../report/finding
 import type { SelectedServer } from "../servers/selected-server.js";
 import { escapeExcerpt } from "../text-format.js";
 import { type JsonObject, toObject, walkObjects } from "../../json/json.js";
-import { addDescriptionRest, resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
+import { addDescriptionRest } from "../../tools/tool-description.js";
 import { type NamedTool, toToolName } from "../../tools/tool-names.js";
 import type { TokenCosts } from "../../tool-search/estimate-tokens.js";
-import { NAMING } from "../report/render-servers.js";
+import { describeTool, NAMING } from "../report/render-servers.js";
 
 /** Checks the tools of one server. */
 export function checkTools(server: SelectedServer, tools: readonly McpToolInfo[]): Finding[] {
@@ -19,12 +19,12 @@ export function checkTools(server: SelectedServer, tools: readonly McpToolInfo[]
   return tools.flatMap((tool) => checkTool(server, tool));
 }
 
-function checkTool({ name: server, redactor, config }: SelectedServer, tool: McpToolInfo): Finding[] {
+function checkTool(server: SelectedServer, tool: McpToolInfo): Finding[] {
   const name = escapeExcerpt(tool.name);
   const findings: Finding[] = [];
   const add = (code: FindingCode, problem: string, hint: string) => {
-    const text = redactor.redact(`Tool "${name}" ${problem}`);
-    findings.push(createFinding(code, { server, tool: name, text, hint }));
+    const text = server.redactor.redact(`Tool "${name}" ${problem}`);
+    findings.push(createFinding(code, { server: server.name, tool: name, text, hint }));
   };
   const hidden = findHiddenCharacters(tool);
   if (hidden !== "")
@@ -47,8 +47,7 @@ function checkTool({ name: server, redactor, config }: SelectedServer, tool: Mcp
       `has a schema that some providers reject: ${providerIssues.join(", ")}.`,
       "No action needed: models see a portable schema; calls are validated against the original.",
     );
-  const limits = resolveDescriptions(config.descriptions);
-  const lost = addDescriptionRest(schema, toToolDescription(tool, { server, limits })).warnings;
+  const lost = addDescriptionRest(schema, describeTool(tool, server)).warnings;
   if (lost.length > 0)
     add(
       "description-truncated",

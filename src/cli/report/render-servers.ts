@@ -4,7 +4,12 @@ import type { Redactor } from "../../errors/redaction.js";
 import { pluralize } from "../../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
 import { type TokenCosts, type ToolDefinition, toTokenCosts } from "../../tool-search/estimate-tokens.js";
-import { getKeptRest, resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
+import {
+  getKeptRest,
+  resolveDescriptions,
+  type ToolDescription,
+  toToolDescription,
+} from "../../tools/tool-description.js";
 import { resolveNaming, toToolName } from "../../tools/tool-names.js";
 import type { ServerResult } from "../servers/connect-servers.js";
 import type { SelectedServer } from "../servers/selected-server.js";
@@ -81,20 +86,20 @@ export function renderTotalTokens({ tokens, servers }: TokenCosts, { colors, col
 /** The default naming of `createMcpTools`. */
 export const NAMING = resolveNaming({}, "server");
 
-/** A tool as models see it by default. */
-export function toToolDefinition(
-  tool: McpToolInfo,
-  { name: server, config, redactor }: SelectedServer,
-): ToolDefinition {
-  const limits = resolveDescriptions(config.descriptions);
-  const description = toToolDescription(tool, { server, limits });
-  const name = redactor.redact(toToolName({ server, tool: tool.name }, NAMING));
-  const descriptionRest = getKeptRest(description, tool.inputSchema);
+/** The description of a tool as models see it by default. */
+export function describeTool(tool: McpToolInfo, { name: server, config }: SelectedServer): ToolDescription {
+  return toToolDescription(tool, { server, limits: resolveDescriptions(config.descriptions) });
+}
+
+/** A tool as models see it by default, for estimates of tokens. */
+export function toToolDefinition(tool: McpToolInfo, server: SelectedServer): ToolDefinition {
+  const description = describeTool(tool, server);
+  const { inputSchema } = tool;
   return {
-    name,
+    name: server.redactor.redact(toToolName({ server: server.name, tool: tool.name }, NAMING)),
     description: description.shown,
-    descriptionRest,
-    mcp: { server, inputSchema: tool.inputSchema },
+    descriptionRest: getKeptRest(description, inputSchema),
+    mcp: { server: server.name, inputSchema },
   };
 }
 
