@@ -52,6 +52,7 @@ export async function withConnectedServers(
   work: (selection: ConnectedSelection) => Promise<Outcome>,
 ): Promise<Outcome> {
   const declined = await askConsent(servers, context);
+  const refusals = declined.map((server) => toConsentFinding(server, context.terminal));
   const clients = servers
     .filter((server) => !declined.includes(server))
     .map((server) => ({ server, client: createClient(server, context) }));
@@ -63,7 +64,7 @@ export async function withConnectedServers(
     return await work({
       results: servers.map((server) => connected.find((result) => result.server === server) ?? { server }),
       connected,
-      findings: [...findings, ...declined.map(toConsentFinding), ...failures],
+      findings: [...findings, ...refusals, ...failures],
     });
   } finally {
     await settleWithin(MAX_CLOSE_MS, systemClock, () =>

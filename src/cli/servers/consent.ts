@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { isAuthGrant } from "../../config/auth-grant.js";
-import type { ServerConfig, TransportType } from "../../config/server-config.js";
+import type { ServerConfig } from "../../config/server-config.js";
 import { redactUrl } from "../../errors/redaction.js";
 import { truncate } from "../../errors/sanitize-text.js";
 import type { CommandContext } from "../command-context.js";
@@ -44,39 +44,33 @@ function formatQuestion(servers: readonly SelectedServer[], terminal: Terminal):
   const width = Math.max(...names.map(textWidth));
   const rows = servers.flatMap((server, index) => {
     const prefix = `  ${padToWidth(names[index] ?? "", width)}  `;
-    return wrapIndented(escapeText(describeEffect(server, terminal)), columns, width + 4, prefix);
+    // What the file itself calls a secret, such as a part of its command, is shown.
+    const effect = describeEffect(server, terminal, (text) => text);
+    return wrapIndented(escapeText(`${effect} (${server.file ?? ""})`), columns, width + 4, prefix);
   });
   const question = rows.length > MAX_LINES ? `Continue with all ${servers.length}?` : "Continue?";
   return ["Config files in this folder would:", ...rows, question];
 }
 
-/**
- * Describes what a server of a project file would do. Only the values of variables are hidden: what the file itself
- * calls a secret, such as a part of its command, is shown.
- */
-function describeEffect(server: SelectedServer, terminal: Terminal): string {
-  const { config, variables, variableSecrets, file = "" } = server;
-  const show = (text: string) => shorten(hideValues(text, variableSecrets), MAX_ADDRESS_LENGTH);
-  const { address } = config;
+/** Describes what a server of a project file would do. The values of variables are hidden, and what `redact` replaces. */
+function describeEffect(
+  { config: { address }, variables, variableSecrets }: SelectedServer,
+  { cwd }: Terminal,
+  redact: (text: string) => string,
+): string {
+  const show = (text: string, maxLength = MAX_ADDRESS_LENGTH) =>
+    shorten(hideValues(redact(text), variableSecrets), maxLength);
   const recipients = getRecipients(address);
   const recipient = recipients.length > 1 ? "them" : "it";
   const passed = variables.length === 0 ? "" : ` and give ${recipient} ${formatVariables(variables)}`;
-  return `${describeAddress(address, recipients.map(show), show, terminal)}${passed} (${file})`;
-}
-
-function describeAddress(
-  address: ServerConfig["address"],
-  recipients: readonly string[],
-  show: (text: string) => string,
-  { cwd }: Terminal,
-): string {
+  const endpoints = recipients.map((endpoint) => show(endpoint)).join(", ");
   if (address.kind === "lambda")
-    return `invoke the AWS Lambda function ${show(address.functionName)} at ${recipients.join(", ")} with your AWS credentials`;
-  if (address.kind !== "stdio") return `connect to ${recipients.join(", ")}`;
+    return `invoke the AWS Lambda function ${show(address.functionName)} at ${endpoints} with your AWS credentials${passed}`;
+  if (address.kind !== "stdio") return `connect to ${endpoints}${passed}`;
   const folder = address.cwd === undefined || address.cwd === cwd ? "" : ` in ${show(address.cwd)}`;
-  const names = Object.keys(address.env);
-  const variables = names.length === 0 ? "" : ` with ${shorten(names.join(", "), MAX_NAMES_LENGTH)} set`;
-  return `start ${show(formatAddress(address))}${folder}${variables}`;
+  const names = Object.keys(address.env).join(", ");
+  const environment = names === "" ? "" : ` with ${show(names, MAX_NAMES_LENGTH)} set`;
+  return `start ${show(formatAddress(address))}${folder}${environment}${passed}`;
 }
 
 /** The endpoints that receive values of the definition: the server and its token endpoints. */
@@ -105,19 +99,9 @@ function shorten(text: string, maxLength: number): string {
 }
 
 /** Secrets of the file are redacted, too, because findings are also written to logs. */
-export function toConsentFinding(server: SelectedServer): Finding {
-  const { name, config, file = "a file", variables, variableSecrets, redactor } = server;
-  const address = shorten(server.address, MAX_ADDRESS_LENGTH);
-  const recipients = getRecipients(config.address)
-    .map((text) => shorten(hideValues(redactor.redact(text), variableSecrets), MAX_ADDRESS_LENGTH))
-    .join(", ");
-  const passed = variables.length === 0 ? "" : ` and give it ${formatVariables(variables)}`;
-  const effects: Partial<Record<TransportType, string>> = {
-    stdio: `start a command: ${address}`,
-    lambda: `invoke the AWS Lambda function ${address} at ${recipients} with your AWS credentials${passed}`,
-  };
-  const effect = effects[server.kind] ?? `send ${formatVariables(variables)} to ${recipients}`;
-  const text = `${file} would ${effect}. Not approved.`;
+export function toConsentFinding(server: SelectedServer, terminal: Terminal): Finding {
+  const { name, file = "a file", redactor } = server;
+  const text = `${file} would ${describeEffect(server, terminal, (part) => redactor.redact(part))}. Not approved.`;
   const hint = `If you trust ${file}, use --yes or --config ${file}.`;
   return createFinding("consent-required", { server: name, text, hint });
 }

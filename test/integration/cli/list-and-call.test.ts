@@ -233,7 +233,7 @@ describe("consent for project files", () => {
     const { code, stdout } = await cli(folder, "list");
     expect(code).toBe(4);
     expect(stdout).toContain("✗ child  stdio");
-    expect(stdout).toMatch(/\.mcp\.json would start a command: .*\[consent-required\]/);
+    expect(stdout).toMatch(/\.mcp\.json would start .*\[consent-required\]/);
     expect(stdout).toMatch(/→ .*--yes or --config \.mcp\.json/);
   });
 
@@ -278,7 +278,7 @@ describe("consent for project files", () => {
     const terminal = createFakeTerminal({ cwd: folder.path, env: { SHOP_TOKEN: "canary7f3a91secret" } });
     const { code, stdout } = await runOn(terminal, "list");
     expect(code).toBe(4);
-    expect(stdout).toContain(`would send $SHOP_TOKEN to ${server.url}`);
+    expect(stdout).toContain(`would connect to ${server.url} and give it $SHOP_TOKEN. Not approved.`);
     expect(stdout).toContain("✓ plain");
     expect(server.requests.every(({ headers }) => headers["authorization"] === undefined)).toBe(true);
   });
@@ -295,7 +295,9 @@ describe("consent for project files", () => {
     });
     const env = { SHOP_TOKEN: "canary7f3a91secret" };
     const { stdout } = await runOn(createFakeTerminal({ cwd: folder.path, env }), "list");
-    expect(stdout).toContain("would send $SHOP_TOKEN to https://good.example/, https://evil.example/.");
+    expect(stdout).toContain(
+      "would connect to https://good.example/, https://evil.example/ and give them $SHOP_TOKEN. Not approved.",
+    );
     const terminal = createFakeTerminal({ cwd: folder.path, columns: 200, env });
     const running = runOn(terminal, "list");
     await eventually(() => terminal.written.stderr.includes("[y/N] "));
@@ -315,7 +317,7 @@ describe("consent for project files", () => {
     const missing = await cli(folder, "list");
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("--input id=value")]);
     const declined = await cli(folder, "list", "--input", "key=canary7f3a91secret");
-    expect([declined.code, declined.stdout]).toEqual([4, expect.stringContaining("would send input:key to")]);
+    expect([declined.code, declined.stdout]).toEqual([4, expect.stringContaining("and give it input:key.")]);
     const { code } = await cli(folder, "list", "--input", "key=canary7f3a91secret", "--yes");
     expect([code, server.requests.at(0)?.headers["x-key"]]).toEqual([0, "canary7f3a91secret"]);
   });

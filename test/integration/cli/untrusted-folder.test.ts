@@ -120,7 +120,8 @@ describe("paths of this machine in a project file", () => {
     using folder = createProject({ remote: toDefinition(server.url) });
     const { code, stdout } = await cli(folder, "list");
     expect([code, server.requests, server.socketsOpened]).toEqual([4, [], 0]);
-    expect(stdout).toContain(`.mcp.json would send ${shown} to `);
+    expect(stdout).toContain(".mcp.json would connect to ");
+    expect(stdout).toContain(` and give it ${shown}. Not approved.`);
     const terminal = createFakeTerminal({ cwd: folder.path, columns: 300 });
     const { question } = await answer(terminal, "n", "list");
     expect(question).toContain(` and give it ${shown} (.mcp.json)`);
