@@ -33,6 +33,15 @@ export class SearchIndex<Id> {
     return this.#documents.size;
   }
 
+  has(id: Id): boolean {
+    return this.#documents.has(id);
+  }
+
+  /** The ids of all documents. They may be removed while they are iterated. */
+  ids(): Iterable<Id> {
+    return this.#documents.keys();
+  }
+
   /** Adds a document, or replaces the one with the same id. */
   add(id: Id, fields: readonly SearchField[]): void {
     this.remove(id);

@@ -65,7 +65,7 @@ export interface ToolSearchOptions extends OptionsOf<typeof SEARCH_FIELDS, undef
 const SEARCH_DEFAULTS = { limit: 5, siblings: 8, maxTokens: 900 } as const;
 
 /** What is searched, and for which tools. */
-export interface ToolSearchRequest extends Pick<ToolSearchOptions, "limit" | "siblings"> {
+export interface ToolSearchRequest {
   readonly query: string;
   /** The tools that the caller may see. */
   readonly tools: readonly McpTool[];
@@ -115,7 +115,6 @@ const MIN_INDEX_SIZE = 1_000;
  */
 export class ToolSearch {
   readonly #index = new SearchIndex<string>();
-  readonly #indexed = new Set<string>();
   readonly #options: ToolSearchOptions;
   readonly #vectors: VectorCache | undefined;
   readonly #warn: (message: string) => void;
@@ -132,12 +131,8 @@ export class ToolSearch {
     tools,
     server,
     instructions = new Map(),
-    ...limits
   }: ToolSearchRequest): Promise<ToolSearchResult> {
-    const { limit = SEARCH_DEFAULTS.limit, siblings = SEARCH_DEFAULTS.siblings } = {
-      ...this.#options,
-      ...limits,
-    };
+    const { limit = SEARCH_DEFAULTS.limit, siblings = SEARCH_DEFAULTS.siblings } = this.#options;
     const byKey = this.#update(tools, instructions);
     const isSearched = (tool: McpTool | undefined): tool is McpTool =>
       tool !== undefined && (server === undefined || tool.mcp.server === server);
@@ -196,18 +191,11 @@ export class ToolSearch {
       const about = (instructions.get(tool.mcp.server) ?? "").slice(0, MAX_INDEXED_CHARS);
       const key = toKey(tool, about);
       byKey.set(key, tool);
-      if (this.#indexed.has(key)) continue;
-      this.#index.add(key, toFields(tool, about));
-      this.#indexed.add(key);
+      if (!this.#index.has(key)) this.#index.add(key, toFields(tool, about));
     }
-    if (this.#indexed.size > Math.max(MIN_INDEX_SIZE, tools.length * MAX_INDEX_GROWTH))
-      for (const key of this.#indexed) if (!byKey.has(key)) this.#delete(key);
+    if (this.#index.size > Math.max(MIN_INDEX_SIZE, tools.length * MAX_INDEX_GROWTH))
+      for (const key of this.#index.ids()) if (!byKey.has(key)) this.#index.remove(key);
     return byKey;
-  }
-
-  #delete(key: string): void {
-    this.#index.remove(key);
-    this.#indexed.delete(key);
   }
 }
 
