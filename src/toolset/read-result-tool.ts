@@ -3,11 +3,10 @@ import { toCallContext } from "../client/resolve-identity.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import { ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/server-features.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { WarningLimit } from "../telemetry/warning-limit.js";
 import type { CreateToolsOptions, ServerTools } from "../tools/create-tools.js";
 import type { IdentifyCaller, LargeResultStore } from "../tools/large-results/large-result-store.js";
-import { ReadArgumentError, ResultText } from "../tools/large-results/result-text.js";
+import { argumentError, READER, ResultText } from "../tools/large-results/result-text.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import { RuleSet } from "../tools/resolve-tool-rules.js";
@@ -15,7 +14,7 @@ import { RuleSet } from "../tools/resolve-tool-rules.js";
 const LINE_NUMBER = { type: "integer", minimum: 1 };
 
 const READ_RESULT: McpToolInfo = {
-  name: "read_result",
+  name: READER.tool,
   title: "Read result",
   description:
     "Reads more of a large tool result, of which only the start and the end were shown. Use one of: from and to (lines), grep, jsonPath.",
@@ -59,7 +58,7 @@ export function createReadResultTool(
       identityOf: () => "",
       callTool: async (call, options) => {
         const text = await readResult(resultStore, call, options);
-        return new ToolResult({ content: [{ type: "text", text }] }, undefined, SOURCE);
+        return new ToolResult({ content: [{ type: "text", text }] }, undefined, READER);
       },
     },
     lookup: { find: async () => ({ state: "listed", info: READ_RESULT }) },
@@ -70,8 +69,6 @@ export function createReadResultTool(
     metadata: {},
   };
 }
-
-const SOURCE = { server: TOOLSET_SERVER, tool: READ_RESULT.name };
 
 /** Finds the tool that the store names to models. Without it, large results are truncated. */
 export function attachReader(
@@ -92,7 +89,7 @@ async function readResult(
   const { handle, from, to, grep, jsonPath } = args as unknown as ReadArguments;
   if (grep !== undefined && jsonPath !== undefined)
     throw argumentError("jsonPath", "use either grep or jsonPath");
-  const context = toCallContext(options.context, { ...SOURCE, purpose: "call", signal: options.signal });
+  const context = toCallContext(options.context, { ...READER, purpose: "call", signal: options.signal });
   const texts = await resultStore.find(toText(handle), context);
   if (texts === undefined) throw argumentError("handle", UNKNOWN_HANDLE);
   const text = new ResultText(texts, resultStore.options.readChars);
@@ -101,8 +98,6 @@ async function readResult(
     if (jsonPath !== undefined) return text.readPath(toText(jsonPath));
     if (grep === undefined) return text.readLines({ from, to });
     return await text.search(toText(grep), { from, to }, cancellation);
-  } catch (error) {
-    throw error instanceof ReadArgumentError ? argumentError(error.argument, error.message) : error;
   } finally {
     cancellation.dispose();
   }
@@ -119,10 +114,4 @@ interface ReadArguments {
 
 function toText(value: unknown): string {
   return typeof value === "string" ? value : "";
-}
-
-/** The model can correct it. */
-function argumentError(path: string, message: string): McpRuntimeError {
-  const issues = [{ path, message }];
-  return new McpRuntimeError("invalid-request", `${path}: ${message}.`, { ...SOURCE, issues });
 }

@@ -4,17 +4,17 @@ import { LinearPatterns } from "../../json-schema/linear-pattern.js";
 import { StepBudget, StepLimitError } from "../../json-schema/step-budget.js";
 import { getAllAtPath, getAtPath, type JsonPath, parseJsonPath, WILDCARD } from "../../json/json-path.js";
 import { tryParseJson } from "../../json/json.js";
+import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { joinNames, takeStart } from "../../errors/sanitize-text.js";
+import { TOOLSET_SERVER } from "../tool-names.js";
 
-/** Thrown for an argument that the model can correct. */
-export class ReadArgumentError extends Error {
-  override readonly name = "ReadArgumentError";
-  readonly argument: string;
+/** The tool that reads results, in errors. */
+export const READER = { server: TOOLSET_SERVER, tool: "read_result" } as const;
 
-  constructor(argument: string, message: string) {
-    super(message);
-    this.argument = argument;
-  }
+/** The error of an argument that the model can correct. */
+export function argumentError(path: string, message: string): McpRuntimeError {
+  const issues = [{ path, message }];
+  return new McpRuntimeError("invalid-request", `${path}: ${message}.`, { ...READER, issues });
 }
 
 interface LineRange {
@@ -75,7 +75,7 @@ export class ResultText {
     const problem = patterns.add(pattern);
     const compiled = patterns.get(pattern);
     if (problem !== undefined || compiled === undefined)
-      throw new ReadArgumentError("grep", `the pattern ${problem ?? "cannot be used"}`);
+      throw argumentError("grep", `the pattern ${problem ?? "cannot be used"}`);
     const steps = new StepBudget(MAX_SEARCH_STEPS);
     const matches: string[] = [];
     let turn = 0;
@@ -89,7 +89,7 @@ export class ResultText {
       }
     } catch (error) {
       if (!(error instanceof StepLimitError)) throw error;
-      throw new ReadArgumentError("grep", "the search takes too long. Use a simpler pattern, or from and to");
+      throw argumentError("grep", "the search takes too long. Use a simpler pattern, or from and to");
     }
     if (matches.length === 0) return `[No match in lines ${first} to ${first + lines.length - 1}]`;
     const shown = takeLines(matches, this.#maxChars);
@@ -102,14 +102,14 @@ export class ResultText {
   readPath(text: string): string {
     const path = parseJsonPath(text, MAX_INDEX);
     if (path === undefined)
-      throw new ReadArgumentError("jsonPath", "expected a path such as $.items[0].name or $.items[*].name");
+      throw argumentError("jsonPath", "expected a path such as $.items[0].name or $.items[*].name");
     const json = this.#findJson();
     if (json === undefined)
-      throw new ReadArgumentError("jsonPath", "the result is not JSON. Use from and to, or grep");
+      throw argumentError("jsonPath", "the result is not JSON. Use from and to, or grep");
     if (path.includes(WILDCARD))
       return this.#formatValues(getAllAtPath(json, path), describeMissing(json, path));
     const value = getAtPath(json, path);
-    if (value === undefined) throw new ReadArgumentError("jsonPath", describeMissing(json, path));
+    if (value === undefined) throw argumentError("jsonPath", describeMissing(json, path));
     const line = JSON.stringify(value);
     if (line.length <= this.#maxChars) return line;
     const omitted = `[… ${line.length - this.#maxChars} of ${line.length} characters omitted. It is ${describeJson(value)}: use a longer path]`;
@@ -117,7 +117,7 @@ export class ResultText {
   }
 
   #formatValues(values: readonly unknown[], missing: string): string {
-    if (values.length === 0) throw new ReadArgumentError("jsonPath", missing);
+    if (values.length === 0) throw argumentError("jsonPath", missing);
     // Each takes a character at least.
     const lines = values.slice(0, this.#maxChars).map((value) => JSON.stringify(value) ?? "null");
     const shown = takeLines(lines, this.#maxChars);
@@ -137,10 +137,10 @@ export class ResultText {
   #select({ from = 1, to = this.lineCount }: LineRange) {
     for (const [argument, line] of Object.entries({ from, to }))
       if (!Number.isSafeInteger(line) || line < 1)
-        throw new ReadArgumentError(argument, "expected a whole number above 0");
+        throw argumentError(argument, "expected a whole number above 0");
     if (from > this.lineCount)
-      throw new ReadArgumentError("from", `the result has ${this.lineCount} lines, got ${from}`);
-    if (to < from) throw new ReadArgumentError("to", `expected a line from ${from} on, got ${to}`);
+      throw argumentError("from", `the result has ${this.lineCount} lines, got ${from}`);
+    if (to < from) throw argumentError("to", `expected a line from ${from} on, got ${to}`);
     return { first: from, lines: this.#lines.slice(from - 1, to) };
   }
 }
