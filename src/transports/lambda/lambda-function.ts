@@ -181,6 +181,7 @@ interface AwsHttpOptions extends ErrorContext {
 
 /** A request of the AWS SDK. It is signed and must not be modified. */
 interface AwsRequest {
+  readonly method: HttpRequest["method"];
   readonly protocol: string;
   readonly hostname: string;
   readonly port?: number | undefined;
@@ -210,16 +211,20 @@ class WrappedError extends Error {
   }
 }
 
+/** The origins of Lambda, of the token service and of the sign-in service are all that the SDK uses. */
+const MAX_POOLS = 8;
+
 /**
- * Sends the requests of the AWS SDK over our connection pool instead of the SDK's HTTP client: the size of
- * a response is limited, an abort ends exactly that request, and it is known whether a request was sent.
+ * Sends the requests of the AWS SDK over our connection pools instead of the SDK's HTTP client: the size of
+ * a response is limited, an abort ends exactly that request, and it is known whether a request was sent. The SDK also
+ * gets credentials with it, for example from STS for a web identity.
  */
 export class AwsHttpHandler {
   readonly metadata = { handlerProtocol: "http/1.1" };
   readonly #options: AwsHttpOptions;
   /** Keyed by the abort signal of the request: the SDK passes nothing else that identifies it. */
   readonly #inFlight = new WeakMap<AbortSignal, InFlightRequest>();
-  #pool: HttpPool | undefined;
+  readonly #pools = new Map<string, HttpPool>();
   /** Keeps the current token redacted. */
   tokenLease: SecretLease | undefined;
 
@@ -239,6 +244,8 @@ export class AwsHttpHandler {
     this.#registerSecret(request);
     return new Promise((resolve, reject) => {
       const pool = this.#poolFor(request);
+      // Only an invocation has a signal. Other requests get credentials for it: the function was not invoked.
+      const isInvocation = abortSignal instanceof AbortSignal;
       const fail = (failure: McpRuntimeError) => {
         inFlight.handler.abort();
         reject(new WrappedError(failure));
@@ -251,7 +258,7 @@ export class AwsHttpHandler {
             fromConnectionError(
               error,
               { server, redactor, origin: pool.origin },
-              { wasSent: handler.wasDispatched },
+              { wasSent: isInvocation && handler.wasDispatched },
             ),
           ),
         onHeaders: (status, headers) => {
@@ -268,7 +275,7 @@ export class AwsHttpHandler {
         },
       });
       const inFlight: InFlightRequest = { handler, status: undefined, headers: {} };
-      if (abortSignal instanceof AbortSignal) this.#track(abortSignal, inFlight, reject);
+      if (isInvocation) this.#track(abortSignal, inFlight, reject);
       pool.send("call", handler, toHttpRequest(request));
     });
   }
@@ -279,7 +286,7 @@ export class AwsHttpHandler {
   }
 
   async close(): Promise<void> {
-    await this.#pool?.close();
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
   /** Part of the SDK's handler contract; this handler has no settings. */
@@ -303,8 +310,16 @@ export class AwsHttpHandler {
 
   #poolFor({ protocol, hostname, port }: AwsRequest): HttpPool {
     const url = new URL(`${protocol}//${hostname}${port === undefined ? "" : `:${port}`}`);
-    this.#pool ??= openHttpPool({ url }, { ...this.#options, checkAddress: this.#options.checkFor(url) });
-    return this.#pool;
+    const known = this.#pools.get(url.origin);
+    if (known !== undefined) return known;
+    const pool = openHttpPool({ url }, { ...this.#options, checkAddress: this.#options.checkFor(url) });
+    const [oldest] = this.#pools;
+    if (oldest !== undefined && this.#pools.size >= MAX_POOLS) {
+      this.#pools.delete(oldest[0]);
+      void oldest[1].close();
+    }
+    this.#pools.set(url.origin, pool);
+    return pool;
   }
 
   /** AWS returns the request headers in the error when it rejects the signature. */
@@ -314,11 +329,11 @@ export class AwsHttpHandler {
   }
 }
 
-/** An invocation is a POST with a JSON body, so its bytes can be converted to a string. */
+/** The bodies of invocations are JSON and those for credentials are forms, so the bytes can be converted to a string. */
 function toHttpRequest(request: AwsRequest): HttpRequest {
-  const { headers, body = "" } = request;
-  const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
-  return { method: "POST", path: toPath(request), headers: { ...headers }, body: text };
+  const { method, headers, body } = request;
+  const text = body === undefined || typeof body === "string" ? body : Buffer.from(body).toString("utf8");
+  return { method, path: toPath(request), headers: { ...headers }, ...omitUndefined({ body: text }) };
 }
 
 function toPath({ path, query = {} }: AwsRequest): string {

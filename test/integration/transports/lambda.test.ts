@@ -1,6 +1,10 @@
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { text as readBody } from "node:stream/consumers";
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createMcpTools, McpClient, type McpClientOptions } from "../../../src/index.js";
+import { HttpListener } from "../../../src/testing/http-listener.js";
 import { McpTestServer } from "../../../src/testing/index.js";
 import { echo, eventually, rejection, deferred, NO_RETRY } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
@@ -14,6 +18,7 @@ import {
 } from "../../fixtures/lambda-endpoint.js";
 import { BufferMonitor } from "../../fixtures/buffer-monitor.js";
 import { INITIALIZE_RESULT } from "../../fixtures/raw-server.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 beforeEach(stubAwsEnvironment);
 
@@ -465,6 +470,63 @@ describe("the settings of the AWS SDK", () => {
       message: expect.stringContaining('No AWS credentials were found for server "function"'),
     });
     expect(endpoint.invocations).toEqual([]);
+  });
+
+  describe("with credentials of a web identity", () => {
+    const CREDENTIALS = `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+      <AssumeRoleWithWebIdentityResult><Credentials>
+        <AccessKeyId>AKIDASSUMED</AccessKeyId><SecretAccessKey>assumed-secret</SecretAccessKey>
+        <SessionToken>assumed-session-token</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>
+      </Credentials></AssumeRoleWithWebIdentityResult>
+    </AssumeRoleWithWebIdentityResponse>`;
+
+    async function startTokenService(respondTo: (response: ServerResponse) => void) {
+      const requests: string[] = [];
+      const listener = new HttpListener(async (request, response) => {
+        requests.push(`${request.method} ${new URLSearchParams(await readBody(request)).get("Action")}`);
+        respondTo(response);
+      });
+      await listener.start();
+      const folder = new TemporaryFolder({ token: "web-identity-token" });
+      for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"])
+        vi.stubEnv(name, "");
+      for (const [name, path] of Object.entries(missingFiles)) vi.stubEnv(name, path);
+      vi.stubEnv("AWS_WEB_IDENTITY_TOKEN_FILE", join(folder.path, "token"));
+      vi.stubEnv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/caller");
+      vi.stubEnv("AWS_ENDPOINT_URL_STS", `http://127.0.0.1:${listener.port}`);
+      return {
+        requests,
+        async [Symbol.asyncDispose]() {
+          await listener.stop();
+          folder[Symbol.dispose]();
+        },
+      };
+    }
+
+    it("the invocation is sent to the function, not to the token service", async () => {
+      await using tokenService = await startTokenService((response) =>
+        response.writeHead(200, { "content-type": "text/xml" }).end(CREDENTIALS),
+      );
+      await using endpoint = await LambdaEndpoint.start(createFunction((invocation) => respond(invocation)));
+      await using client = createLambdaClient(endpoint);
+      expect((await client.callTool(echo())).text()).toBe("ok");
+      expect(tokenService.requests).toEqual(["POST AssumeRoleWithWebIdentity"]);
+      expect(endpoint.invocations[0]?.headers).toMatchObject({
+        authorization: expect.stringContaining("Credential=AKIDASSUMED/"),
+        "x-amz-security-token": "assumed-session-token",
+      });
+    });
+
+    it("nothing was sent when the token service drops the connection", async () => {
+      await using _ = await startTokenService((response) => response.destroy());
+      await using endpoint = await LambdaEndpoint.start(() => null);
+      await using client = createLambdaClient(endpoint);
+      expect(await rejection(client.callTool(echo()))).toMatchObject({
+        kind: "not-sent",
+        outcomeUnknown: false,
+      });
+      expect(endpoint.invocations).toEqual([]);
+    });
   });
 });
 

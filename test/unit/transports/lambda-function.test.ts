@@ -15,7 +15,13 @@ it("the body of a response does not change when other responses are read", async
   const handler = new AwsHttpHandler({ server: "function", redactor, ...limits, checkFor: () => undefined });
   const paths = ["/a", "/b", "/c", "/d"];
   try {
-    const address = { protocol: "http:", hostname: "127.0.0.1", port, headers: {} };
+    const address = {
+      method: "GET" as const,
+      protocol: "http:",
+      hostname: "127.0.0.1",
+      port,
+      headers: {},
+    };
     const responses = await Promise.all(paths.map((path) => handler.handle({ ...address, path })));
     const bodies = responses.map(({ response }) => String(response.body));
     expect(bodies).toEqual(paths.map(toBody));
