@@ -16,7 +16,7 @@ import {
   type RpcRequest,
   TOO_DEEP,
 } from "./json-rpc.js";
-import { type PendingRequest, PendingRequests, type WireRequest } from "./pending-requests.js";
+import { BaseTransport, type PendingRequest, type WireRequest } from "./pending-requests.js";
 import {
   closedDuringHandshakeError,
   connectionLostError,
@@ -93,23 +93,14 @@ class CustomRequest implements WireRequest {
  * guarantees that a request that cannot be sent fails, that there are no unhandled rejections, that closing takes a
  * bounded time, and that `onclose` is called once.
  */
-export class CustomTransport implements Transport {
-  onmessage: Transport["onmessage"];
-  oncancel: Transport["oncancel"];
-  onclose: Transport["onclose"];
-  onerror: Transport["onerror"];
+export class CustomTransport extends BaseTransport<CustomRequest> implements Transport {
   readonly #inner: MessageTransport;
   readonly #options: CustomTransportOptions;
-  readonly #pending: PendingRequests<CustomRequest>;
-  #isClosed = false;
 
   constructor(inner: MessageTransport, options: CustomTransportOptions) {
+    super(options);
     this.#inner = inner;
     this.#options = options;
-    this.#pending = new PendingRequests(options, {
-      onServerMessage: (message) => this.onmessage?.(message),
-      onCancelled: (request) => this.#onCancelled(request),
-    });
   }
 
   get sessionId(): string | undefined {
@@ -136,7 +127,7 @@ export class CustomTransport implements Transport {
   }
 
   request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
-    const pending = this.#pending.add(message, options);
+    const pending = this.pending.add(message, options);
     pending.wire = new CustomRequest(message.id, this.#inner);
     const { headers, context } = options;
     this.#send(message, { headers, context }).catch((error: unknown) =>
@@ -165,10 +156,8 @@ export class CustomTransport implements Transport {
   }
 
   async close(reason: McpRuntimeError): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#pending.rejectAll(() => reason);
-    await settleWithin(CLOSE_TIMEOUT_MS, this.#options.clock, () => this.#inner.close());
+    if (this.end(() => reason))
+      await settleWithin(CLOSE_TIMEOUT_MS, this.#options.clock, () => this.#inner.close());
   }
 
   /** A function of the user that throws, rejects. */
@@ -176,7 +165,7 @@ export class CustomTransport implements Transport {
     await this.#inner.send(message, options);
   }
 
-  #onCancelled(request: PendingRequest<CustomRequest>): void {
+  override onCancelled(request: PendingRequest<CustomRequest>): void {
     request.wire?.freeze();
     this.oncancel?.(request.toCancelNotification());
   }
@@ -185,26 +174,25 @@ export class CustomTransport implements Transport {
   #onMessage(message: JsonRpcMessage): void {
     if (!isPlainObject(message))
       return this.#reportError("The server sent a value that is not a JSON-RPC message.");
-    const request = this.#pending.get(message.id);
+    const request = this.pending.get(message.id);
     if (isTooDeep(message)) {
       const failure = invalidResponseError(this.#options, TOO_DEEP);
       if (request === undefined || typeof message.method === "string") this.#reportError(failure);
       else request.reject(failure);
       return;
     }
-    if (typeof message.method === "string") return this.#pending.receiveServerMessage(message);
+    if (typeof message.method === "string") return this.pending.receiveServerMessage(message);
     if (request === undefined)
       return this.#reportError("The server sent a response that matches no pending request.");
     request.receive(message);
   }
 
   #onClose(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
     const { server } = this.#options;
-    this.#pending.rejectAll(({ method }) =>
+    const wasOpen = this.end(({ method }) =>
       HANDSHAKE_METHODS.has(method) ? closedDuringHandshakeError(server) : connectionLostError(server),
     );
+    if (!wasOpen) return;
     this.onclose?.();
     // It may hold resources that only `close()` releases.
     (async () => this.#inner.close())().catch(() => undefined);

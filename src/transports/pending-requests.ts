@@ -17,7 +17,7 @@ import {
   type RpcRequest,
   unprocessableError,
 } from "./json-rpc.js";
-import type { RequestTracker, SendStatus, TransportRequestOptions } from "./transport.js";
+import type { RequestTracker, SendStatus, Transport, TransportRequestOptions } from "./transport.js";
 
 /** The part of a pending request that only its transport knows. */
 export interface WireRequest {
@@ -132,12 +132,21 @@ export class PendingRequest<Wire extends WireRequest> implements SendStatus, Can
   }
 }
 
-/** What a transport does with its requests and with the messages of a received text. */
-export interface PendingRequestsEvents<Wire extends WireRequest> {
-  /** A request or notification of the server, except progress. */
-  onServerMessage(message: JsonRpcMessage): void;
+/** What all transports have in common: their handlers, their pending requests, and what happens to those. */
+export abstract class BaseTransport<Wire extends WireRequest> {
+  onmessage: Transport["onmessage"];
+  oncancel: Transport["oncancel"];
+  onclose: Transport["onclose"];
+  onerror: Transport["onerror"];
+  protected readonly pending: PendingRequests<Wire>;
+  protected isClosed = false;
+
+  constructor(context: ErrorContext) {
+    this.pending = new PendingRequests(context, this);
+  }
+
   /** The caller no longer waits: the transport stops sending the request, or notifies the server. */
-  onCancelled(request: PendingRequest<Wire>): void;
+  abstract onCancelled(request: PendingRequest<Wire>): void;
   /** A request was resolved, rejected or cancelled. */
   onSettled?(request: PendingRequest<Wire>): void;
   /** A response to a request that is not pending. `value` is the parsed message. */
@@ -146,17 +155,30 @@ export interface PendingRequestsEvents<Wire extends WireRequest> {
   onFailure?(failure: McpRuntimeError): void;
   /** A text or message that is not JSON-RPC and belongs to no request. `value` is undefined if it is not JSON. */
   onInvalidMessage?(text: string, reason: string, value: unknown): void;
+
+  /** A request or notification of the server, except progress. */
+  onServerMessage(message: JsonRpcMessage): void {
+    this.onmessage?.(message);
+  }
+
+  /** Closes the transport and rejects its requests, once. Returns false if it was already closed. */
+  protected end(toReason: (request: PendingRequest<Wire>) => unknown): boolean {
+    if (this.isClosed) return false;
+    this.isClosed = true;
+    this.pending.rejectAll(toReason);
+    return true;
+  }
 }
 
 /** The requests of one transport that await a response. Responses may arrive in any order. */
 export class PendingRequests<Wire extends WireRequest> {
   readonly context: ErrorContext;
-  readonly #events: PendingRequestsEvents<Wire>;
+  readonly #transport: BaseTransport<Wire>;
   readonly #requests = new SlotMap<RequestId, PendingRequest<Wire>>();
 
-  constructor(context: ErrorContext, events: PendingRequestsEvents<Wire>) {
+  constructor(context: ErrorContext, transport: BaseTransport<Wire>) {
     this.context = context;
-    this.#events = events;
+    this.#transport = transport;
   }
 
   get size(): number {
@@ -186,11 +208,11 @@ export class PendingRequests<Wire extends WireRequest> {
   delete(request: PendingRequest<Wire>): void {
     if (this.#requests.get(request.id) !== request) return;
     this.#requests.delete(request.id);
-    this.#events.onSettled?.(request);
+    this.#transport.onSettled?.(request);
   }
 
   onCancelled(request: PendingRequest<Wire>): void {
-    this.#events.onCancelled(request);
+    this.#transport.onCancelled(request);
   }
 
   rejectAll(toReason: (request: PendingRequest<Wire>) => unknown): void {
@@ -205,7 +227,7 @@ export class PendingRequests<Wire extends WireRequest> {
     try {
       return this.#receive(text, attributesErrors);
     } catch (error) {
-      this.#events.onFailure?.(unprocessableError(this.context, error));
+      this.#transport.onFailure?.(unprocessableError(this.context, error));
       return false;
     }
   }
@@ -218,20 +240,20 @@ export class PendingRequests<Wire extends WireRequest> {
     const truncated = classifyTruncated(text, text);
     const request = truncated.type === "response" ? this.get(truncated.id) : undefined;
     const reason = values;
-    if (request === undefined) this.#events.onInvalidMessage?.(text, reason, undefined);
+    if (request === undefined) this.#transport.onInvalidMessage?.(text, reason, undefined);
     else request.reject(invalidResponseError(this.context, reason));
     return false;
   }
 
   /** A message of a request's own stream could not be read. */
   reportInvalid(reason: string): void {
-    this.#events.onInvalidMessage?.("", reason, undefined);
+    this.#transport.onInvalidMessage?.("", reason, undefined);
   }
 
   /** Reports progress to its request and passes any other message to the transport. */
   receiveServerMessage(message: JsonRpcMessage): void {
     const { method, params } = message;
-    if (method !== "notifications/progress") this.#events.onServerMessage(message);
+    if (method !== "notifications/progress") this.#transport.onServerMessage(message);
     else if (isPlainObject(params)) this.get(params["progressToken"])?.reportProgress(params);
   }
 
@@ -246,11 +268,11 @@ export class PendingRequests<Wire extends WireRequest> {
       else {
         const hasNoId = value["id"] == null && value["error"] != null;
         const reason = hasNoId ? "it has no request id" : describeOtherResponse(value);
-        this.#events.onUnmatchedResponse?.(value, reason);
+        this.#transport.onUnmatchedResponse?.(value, reason);
       }
       return true;
     }
-    if (request === undefined) this.#events.onInvalidMessage?.(text, NOT_JSON_RPC, value);
+    if (request === undefined) this.#transport.onInvalidMessage?.(text, NOT_JSON_RPC, value);
     else request.reject(invalidResponseError(this.context, NOT_JSON_RPC));
     return request !== undefined;
   }

@@ -4,7 +4,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { HttpRequestEvents, HttpRequestHandler } from "../../net/http-request.js";
 import { invalidResponseError, responseTooLargeError, type RpcRequest } from "../json-rpc.js";
-import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
+import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import type { Transport, TransportRequestOptions } from "../transport.js";
 import { fromConnectionError } from "./http-errors.js";
 import { McpHttpClient, type McpHttpClientOptions } from "./mcp-http-client.js";
@@ -25,38 +25,21 @@ interface SseTransportOptions extends McpHttpClientOptions {
  * server, and POSTs to the endpoint that its first event names. The stream is the session: when it ends,
  * the transport closes and pending requests fail at once.
  */
-export class SseTransport implements Transport {
-  onmessage: Transport["onmessage"];
-  oncancel: Transport["oncancel"];
-  onclose: Transport["onclose"];
-  onerror: Transport["onerror"];
+export class SseTransport extends BaseTransport<SsePost> implements Transport {
   readonly #hint: string | undefined;
   readonly #httpClient: McpHttpClient;
   readonly #stream: SseEventStream;
   readonly #notifications: NotificationSender;
   readonly #liveness: LivenessCheck;
-  readonly #pending: PendingRequests<SsePost>;
   #starting: Promise<void> | undefined;
   #endpoint: URL | undefined;
   #isInitialized = false;
-  #isClosed = false;
 
   constructor(options: SseTransportOptions) {
+    super(options);
     this.#hint = options.hint;
     this.#httpClient = new McpHttpClient(options);
     this.#notifications = new NotificationSender(this.#httpClient, (error) => this.onerror?.(error));
-    this.#pending = new PendingRequests(options, {
-      onServerMessage: (message) => this.onmessage?.(message),
-      onCancelled: (request) => this.#onCancelled(request),
-      onSettled: ({ wire }) => {
-        // The first response is that of `initialize`, or an error after which nothing more is sent.
-        this.#isInitialized = true;
-        wire?.complete();
-      },
-      onFailure: (failure) => this.#failAll(() => failure),
-      onUnmatchedResponse: (value, reason) => this.#onUnmatched(value, reason),
-      onInvalidMessage: (text, reason, value) => this.#onInvalid(text, reason, value),
-    });
     this.#liveness = new LivenessCheck({
       clock: options.clock,
       // Any received byte proves that the stream works; the response itself is ignored.
@@ -66,7 +49,7 @@ export class SseTransport implements Transport {
     });
     this.#stream = new SseEventStream(this.#httpClient, {
       onActivity: () => this.#liveness.markActive(),
-      onData: (data) => void this.#pending.receive(data),
+      onData: (data) => void this.pending.receive(data),
       onClosed: (toFailure) => this.#failAll(toFailure),
       onTooLarge: () => this.#failOversized(),
     });
@@ -92,8 +75,8 @@ export class SseTransport implements Transport {
   }
 
   request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
-    if (this.#isClosed) return Promise.reject(this.#closedError());
-    const pending = this.#pending.add(message, options);
+    if (this.isClosed) return Promise.reject(this.#closedError());
+    const pending = this.pending.add(message, options);
     const hadSession = this.#isInitialized;
     pending.wire = new SsePost(this.#httpClient, hadSession, (failure) =>
       pending.reject(hadSession ? failure : withEndpointHint(failure)),
@@ -108,12 +91,11 @@ export class SseTransport implements Transport {
   }
 
   async notify(message: JsonRpcMessage): Promise<void> {
-    if (this.#isClosed) throw this.#closedError();
+    if (this.isClosed) throw this.#closedError();
     await this.#notifications.post(message, { hadSession: this.#isInitialized });
   }
 
   async close(reason: McpRuntimeError = this.#closedError()): Promise<void> {
-    if (this.#isClosed) return;
     this.#stop(() => reason);
   }
 
@@ -126,20 +108,22 @@ export class SseTransport implements Transport {
     this.#httpClient.messagePath = `${endpoint.pathname}${endpoint.search}`;
   }
 
-  #stop(toReason: (request: PendingRequest<SsePost>) => McpRuntimeError): void {
-    this.#isClosed = true;
-    this.#stream.close();
-    this.#liveness.stop();
-    this.#pending.rejectAll((request) => {
+  /** Returns false if it was already closed. */
+  #stop(toReason: (request: PendingRequest<SsePost>) => McpRuntimeError): boolean {
+    const wasOpen = this.end((request) => {
       const reason = toReason(request);
       request.wire?.abort();
       return reason;
     });
+    if (!wasOpen) return false;
+    this.#stream.close();
+    this.#liveness.stop();
     this.#notifications.abortAll();
+    return true;
   }
 
   /** A request that was never sent is not cancelled on the server. */
-  #onCancelled(request: PendingRequest<SsePost>): void {
+  override onCancelled(request: PendingRequest<SsePost>): void {
     const { wire } = request;
     wire?.abort();
     if (wire?.wasSent !== true) return;
@@ -147,29 +131,37 @@ export class SseTransport implements Transport {
     this.oncancel?.(request.toCancelNotification());
   }
 
+  override onSettled({ wire }: PendingRequest<SsePost>): void {
+    // The first response is that of `initialize`, or an error after which nothing more is sent.
+    this.#isInitialized = true;
+    wire?.complete();
+  }
+
+  override onFailure(failure: McpRuntimeError): void {
+    this.#failAll(() => failure);
+  }
+
   /**
    * A message with an id is late: its request was cancelled or has failed. An invalid message without an id is attributed
    * to the pending request if there is only one.
    */
-  #onUnmatched(value: unknown, reason: string): void {
+  override onUnmatchedResponse(value: unknown, reason: string): void {
     if (isPlainObject(value) && value["id"] != null) return;
     const failure = invalidResponseError(this.#httpClient, reason);
-    const [only, ...others] = this.#pending.values();
+    const [only, ...others] = this.pending.values();
     if (only === undefined || others.length > 0) this.onerror?.(failure);
     else only.reject(failure);
   }
 
   /** An event that does not even begin like a message is not a response: it is reported, and the response may still follow. */
-  #onInvalid(text: string, reason: string, value: unknown): void {
-    if (/^\s*[{[]/.test(text)) this.#onUnmatched(value, reason);
+  override onInvalidMessage(text: string, reason: string, value: unknown): void {
+    if (/^\s*[{[]/.test(text)) this.onUnmatchedResponse(value, reason);
     else this.onerror?.(invalidResponseError(this.#httpClient, reason));
   }
 
   /** Fails the pending requests at once: the connection was lost. */
   #failAll(toFailure: (wasSent: boolean) => McpRuntimeError): void {
-    if (this.#isClosed) return;
-    this.#stop(({ wire }) => toFailure(wire?.wasSent ?? false));
-    this.onclose?.();
+    if (this.#stop(({ wire }) => toFailure(wire?.wasSent ?? false))) this.onclose?.();
   }
 
   /** The rest is not read, so the stream cannot continue. With several requests it is unknown whose response it was. */
@@ -177,7 +169,7 @@ export class SseTransport implements Transport {
     const { server, maxBytes } = this.#httpClient;
     const failure = responseTooLargeError(server, maxBytes);
     const message = `${failure.message} It belonged to this request or to a concurrent one.`;
-    const shared = this.#pending.size > 1 ? failure.with({ message }) : failure;
+    const shared = this.pending.size > 1 ? failure.with({ message }) : failure;
     this.#failAll(() => shared);
   }
 

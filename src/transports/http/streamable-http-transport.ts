@@ -2,7 +2,7 @@ import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../../json/json.js";
 import type { RpcRequest } from "../json-rpc.js";
-import { type PendingRequest, PendingRequests } from "../pending-requests.js";
+import { BaseTransport, type PendingRequest } from "../pending-requests.js";
 import type { Transport, TransportRequestOptions } from "../transport.js";
 import { McpHttpClient, type McpHttpClientOptions } from "./mcp-http-client.js";
 import { LISTEN_METHOD } from "./modern-era.js";
@@ -15,30 +15,17 @@ import type { HttpRequestEvents, HttpRequestHandler } from "../../net/http-reque
 import { fromConnectionError } from "./http-errors.js";
 
 /** Streamable HTTP for one session, on a connection pool that outlives it. */
-export class StreamableHttpTransport implements Transport {
-  onmessage: Transport["onmessage"];
-  oncancel: Transport["oncancel"];
-  onclose: Transport["onclose"];
-  onerror: Transport["onerror"];
+export class StreamableHttpTransport extends BaseTransport<StreamableHttpRequest> implements Transport {
   readonly openFallback: Transport["openFallback"];
   readonly #httpClient: McpHttpClient;
-  readonly #pending: PendingRequests<StreamableHttpRequest>;
   readonly #notifications: NotificationSender;
   #serverStream: ServerEventStream | undefined;
-  #isClosed = false;
 
   constructor(options: McpHttpClientOptions & Pick<Transport, "openFallback">) {
+    super(options);
     this.openFallback = options.openFallback;
     this.#httpClient = new McpHttpClient(options);
     this.#notifications = new NotificationSender(this.#httpClient, (error) => this.onerror?.(error));
-    this.#pending = new PendingRequests(options, {
-      onServerMessage: (message) => this.onmessage?.(message),
-      onCancelled: (request) => this.#onCancelled(request),
-      onSettled: ({ wire }) => wire?.complete(),
-      onFailure: (failure) => this.onerror?.(failure),
-      onUnmatchedResponse: (_, reason) => this.#reportInvalid(reason),
-      onInvalidMessage: (_, reason) => this.#reportInvalid(reason),
-    });
   }
 
   get sessionId(): string | undefined {
@@ -54,8 +41,8 @@ export class StreamableHttpTransport implements Transport {
   }
 
   request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
-    const pending = this.#pending.add(message, options);
-    const wire = new StreamableHttpRequest(this.#httpClient, this.#pending, pending, message);
+    const pending = this.pending.add(message, options);
+    const wire = new StreamableHttpRequest(this.#httpClient, this.pending, pending, message);
     wire.isBackground = options.isBackground;
     pending.wire = wire;
     const lane = message.method === LISTEN_METHOD ? "server-stream" : "call";
@@ -81,10 +68,10 @@ export class StreamableHttpTransport implements Transport {
   }
 
   openServerStream(): Promise<void> {
-    if (this.#isClosed) return Promise.resolve();
+    if (this.isClosed) return Promise.resolve();
     this.#serverStream ??= new ServerEventStream(this.#httpClient, {
       // An error without an id for one of our requests would arrive on the stream of that request.
-      onData: (data) => void this.#pending.receive(data, { attributesErrors: false }),
+      onData: (data) => void this.pending.receive(data, { attributesErrors: false }),
       onError: (error) => this.onerror?.(error),
     });
     return this.#serverStream.whenOpen();
@@ -97,24 +84,35 @@ export class StreamableHttpTransport implements Transport {
   }
 
   async close(reason: McpRuntimeError): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#serverStream?.close();
-    this.#pending.rejectAll(({ wire }) => {
+    const wasOpen = this.end(({ wire }) => {
       wire?.abort();
       return reason;
     });
+    if (!wasOpen) return;
+    this.#serverStream?.close();
     this.#notifications.abortAll();
   }
 
   /** A request that was never sent is not cancelled on the server; a modern one is cancelled by closing its stream. */
-  #onCancelled(request: PendingRequest<StreamableHttpRequest>): void {
+  override onCancelled(request: PendingRequest<StreamableHttpRequest>): void {
     const { wire } = request;
     wire?.abort();
     if (wire?.wasSent === true && !wire.isModern) this.oncancel?.(request.toCancelNotification());
   }
 
-  #reportInvalid(reason: string): void {
+  override onSettled({ wire }: PendingRequest<StreamableHttpRequest>): void {
+    wire?.complete();
+  }
+
+  override onFailure(failure: McpRuntimeError): void {
+    this.onerror?.(failure);
+  }
+
+  override onUnmatchedResponse(_: unknown, reason: string): void {
+    this.onInvalidMessage("", reason);
+  }
+
+  override onInvalidMessage(_: string, reason: string): void {
     this.onerror?.(new Error(`The server sent an unexpected message on its event stream: ${reason}.`));
   }
 }

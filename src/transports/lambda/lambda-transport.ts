@@ -17,7 +17,7 @@ import {
   TOO_DEEP,
   toJsonText,
 } from "../json-rpc.js";
-import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
+import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import type {
   Transport,
   TransportRequestOptions,
@@ -51,25 +51,16 @@ class LambdaInvocation implements WireRequest {
  * A server in a Lambda function: every message is a separate invocation, and the payload that the function
  * returns is the response. There is no session, and the server cannot send messages on its own.
  */
-class LambdaTransport implements Transport {
-  onmessage: Transport["onmessage"];
-  oncancel: Transport["oncancel"];
-  onclose: Transport["onclose"];
-  onerror: Transport["onerror"];
+class LambdaTransport extends BaseTransport<LambdaInvocation> implements Transport {
   readonly canReceiveUnsolicited = false;
   readonly #function: LambdaFunction;
   readonly #options: LambdaTransportOptions;
-  readonly #pending: PendingRequests<LambdaInvocation>;
   readonly #notifications = new Set<AbortController>();
 
   constructor(lambdaFunction: LambdaFunction, options: LambdaTransportOptions) {
+    super(options);
     this.#function = lambdaFunction;
     this.#options = options;
-    this.#pending = new PendingRequests(options, {
-      onServerMessage: (message) => this.onmessage?.(message),
-      // A running invocation cannot be reached: sending the notification would start another one.
-      onCancelled: ({ wire }) => wire?.controller.abort(),
-    });
   }
 
   async start(): Promise<void> {
@@ -78,7 +69,7 @@ class LambdaTransport implements Transport {
 
   request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
     const text = toJsonText(message, this.#options.server);
-    const pending = this.#pending.add(message, options);
+    const pending = this.pending.add(message, options);
     pending.wire = new LambdaInvocation(this.#function);
     void this.#invoke(pending, text, pending.wire.controller.signal);
     pending.attach();
@@ -90,11 +81,16 @@ class LambdaTransport implements Transport {
   }
 
   async close(reason: McpRuntimeError): Promise<void> {
-    this.#pending.rejectAll(({ wire }) => {
+    this.pending.rejectAll(({ wire }) => {
       wire?.controller.abort();
       return reason;
     });
     for (const controller of this.#notifications) controller.abort();
+  }
+
+  /** A running invocation cannot be reached: sending the notification would start another one. */
+  override onCancelled({ wire }: PendingRequest<LambdaInvocation>): void {
+    wire?.controller.abort();
   }
 
   async #invoke(pending: PendingRequest<LambdaInvocation>, text: string, signal: AbortSignal): Promise<void> {
@@ -102,7 +98,7 @@ class LambdaTransport implements Transport {
       const payload = await this.#function.invoke(text, signal);
       for (const value of parsePayload(payload, this.#options)) {
         if (pending.isSettled) return;
-        if (isServerMessage(value)) this.#pending.receiveServerMessage(value);
+        if (isServerMessage(value)) this.pending.receiveServerMessage(value);
         else if (!isResponse(value)) throw invalidResponseError(this.#options, NOT_JSON_RPC);
         else if (isResponseTo(value, pending.id)) pending.receive(value);
         else throw invalidResponseError(this.#options, describeOtherResponse(value));

@@ -9,7 +9,7 @@ import {
   type RpcRequest,
   toJsonText,
 } from "../json-rpc.js";
-import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
+import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import {
   type Transport,
   type TransportRequestOptions,
@@ -66,18 +66,12 @@ const MAX_SKIPPED_BYTES = 1024 ** 3;
  * One session with a server that runs as a child process: one message per line, requests on its stdin,
  * responses on its stdout in any order.
  */
-class StdioTransport implements Transport {
-  onmessage: Transport["onmessage"];
-  oncancel: Transport["oncancel"];
-  onclose: Transport["onclose"];
-  onerror: Transport["onerror"];
+class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
   readonly canListenInBackground = true;
   readonly #options: StdioTransportOptions;
   readonly #codec: LineCodec;
   readonly #stderr: StderrLog;
-  readonly #pending: PendingRequests<StdioRequest>;
   #process: ServerProcess | undefined;
-  #isClosed = false;
   #isListening = false;
   /** Pending requests that last as long as the session, and do not keep this process alive. */
   #listenRequests = 0;
@@ -87,26 +81,14 @@ class StdioTransport implements Transport {
   #stdoutNoise: string | undefined;
 
   constructor(options: StdioTransportOptions) {
+    super(options);
     this.#options = options;
     this.#codec = createLineCodec(options.address.encoding);
     this.#stderr = new StderrLog({ ...options, decode: (bytes) => this.#codec.decode(bytes) });
-    this.#pending = new PendingRequests(options, {
-      onServerMessage: (message) => this.onmessage?.(message),
-      onCancelled: (request) => this.#onCancelled(request),
-      onSettled: () => {
-        if (this.#pending.size <= this.#listenRequests && !this.#isListening) this.#process?.unref();
-      },
-      onFailure: (failure) => {
-        this.#closeWith(() => failure);
-        void this.#process?.stop();
-      },
-      onUnmatchedResponse: () => this.onerror?.(new Error("sent a response to an unknown request")),
-      onInvalidMessage: (text) => this.#onStdoutNoise(text),
-    });
   }
 
   async start(): Promise<void> {
-    if (this.#isClosed) throw this.#createClosedError();
+    if (this.isClosed) throw this.#createClosedError();
     const { maxBytes, startProcess } = this.#options;
     const stdout = new LineReader(
       { maxBytes, maxSkippedBytes: MAX_SKIPPED_BYTES },
@@ -131,8 +113,8 @@ class StdioTransport implements Transport {
 
   request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
     const text = this.#encode(message);
-    if (this.#process === undefined || this.#isClosed) return Promise.reject(this.#createClosedError());
-    const pending = this.#pending.add(message, options);
+    if (this.#process === undefined || this.isClosed) return Promise.reject(this.#createClosedError());
+    const pending = this.pending.add(message, options);
     pending.wire = new StdioRequest(this.#process.input.write(text));
     if (message.method === LISTEN_METHOD) this.#countListenRequest(pending.response);
     else this.#process.ref();
@@ -142,7 +124,7 @@ class StdioTransport implements Transport {
 
   async notify(message: JsonRpcMessage): Promise<void> {
     const text = this.#encode(message);
-    if (this.#process === undefined || this.#isClosed) throw this.#createClosedError();
+    if (this.#process === undefined || this.isClosed) throw this.#createClosedError();
     const { input } = this.#process;
     await new Promise<void>((resolve) => input.write(text, resolve));
   }
@@ -156,13 +138,12 @@ class StdioTransport implements Transport {
   /** The server may send messages at any time on stdout. A listener keeps this process alive. */
   holdServerStream(): void {
     this.#isListening = true;
-    if (!this.#isClosed) this.#process?.ref();
+    if (!this.isClosed) this.#process?.ref();
   }
 
   /** Resolves when the whole process group has been stopped. */
   async close(reason: McpRuntimeError): Promise<void> {
-    this.#isClosed = true;
-    this.#pending.rejectAll(() => reason);
+    this.end(() => reason);
     await this.#process?.stop();
   }
 
@@ -176,29 +157,42 @@ class StdioTransport implements Transport {
   }
 
   /** A request that was not written yet is removed from the queue instead of being cancelled on the server. */
-  #onCancelled(request: PendingRequest<StdioRequest>): void {
+  override onCancelled(request: PendingRequest<StdioRequest>): void {
     const { wire } = request;
-    if (wire === undefined || this.#isClosed) return;
+    if (wire === undefined || this.isClosed) return;
     if (wire.wasSent) this.oncancel?.(request.toCancelNotification());
     else this.#process?.input.cancel(wire.line);
+  }
+
+  override onSettled(): void {
+    if (this.pending.size <= this.#listenRequests && !this.#isListening) this.#process?.unref();
+  }
+
+  override onFailure(failure: McpRuntimeError): void {
+    this.#closeWith(() => failure);
+    void this.#process?.stop();
+  }
+
+  override onUnmatchedResponse(): void {
+    this.onerror?.(new Error("sent a response to an unknown request"));
   }
 
   /** A line is one JSON message or a batch of them. */
   #onLine(line: Buffer): void {
     const text = this.#codec.decode(line).trim();
-    if (text === "" || this.#isClosed) return;
-    if (this.#pending.receive(text) && !this.#hasReceived) this.#onFirstMessage();
+    if (text === "" || this.isClosed) return;
+    if (this.pending.receive(text) && !this.#hasReceived) this.#onFirstMessage();
   }
 
   #onTruncatedLine({ head, tail }: TruncatedLine): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     const { server, maxBytes, log } = this.#options;
     const prefix = this.#codec.decode(head);
     const message = classifyTruncated(prefix, this.#codec.decode(tail));
-    if (message.type === "invalid") return this.#onStdoutNoise(prefix);
+    if (message.type === "invalid") return this.onInvalidMessage(prefix);
     if (message.type === "server-message")
       return log.warn(`Server "${server}" sent a message of more than ${maxBytes} bytes (ignored).`);
-    const requests = message.type === "response" ? [this.#pending.get(message.id)] : this.#pending.values();
+    const requests = message.type === "response" ? [this.pending.get(message.id)] : this.pending.values();
     for (const request of requests) request?.reject(this.#createTooLargeError());
   }
 
@@ -208,7 +202,7 @@ class StdioTransport implements Transport {
   }
 
   /** Only the first one is a warning, because a server that logs to stdout would cause endless warnings. */
-  #onStdoutNoise(text: string): void {
+  override onInvalidMessage(text: string): void {
     const excerpt = this.#options.redactor.excerpt(text);
     if (this.#stdoutNoise !== undefined) this.onerror?.(new Error(describeNoise(excerpt)));
     else if (this.#hasReceived) this.#warnStdoutNoise(excerpt);
@@ -242,7 +236,7 @@ class StdioTransport implements Transport {
 
   #onExit(exitStatus: ExitStatus): void {
     const exited = { server: this.#options.server, exitStatus, stderr: this.#stderr.summary };
-    if (this.#hasReceived && this.#pending.size === 0 && !this.#isClosed)
+    if (this.#hasReceived && this.pending.size === 0 && !this.isClosed)
       logIdleExit(exited, this.#options.log);
     this.#closeWith(({ wire }) => {
       if (!this.#hasReceived) return createExitAtStartError(exited, this.#stdoutNoise);
@@ -253,10 +247,7 @@ class StdioTransport implements Transport {
   }
 
   #closeWith(createError: (request: PendingRequest<StdioRequest>) => McpRuntimeError): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#pending.rejectAll(createError);
-    this.onclose?.();
+    if (this.end(createError)) this.onclose?.();
   }
 }
 

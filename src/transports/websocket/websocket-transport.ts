@@ -6,7 +6,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { toText } from "../http/body-readers.js";
 import type { JsonObject } from "../../json/json.js";
 import { invalidResponseError, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
-import { PendingRequests, type WireRequest } from "../pending-requests.js";
+import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import type {
   Transport,
   TransportFactory,
@@ -46,43 +46,28 @@ const TOO_LARGE_CODES: ReadonlySet<string> = new Set([
  * connection is lost, all pending requests fail at once: those that were written with an unknown outcome,
  * the others as not sent.
  */
-class WebSocketTransport implements Transport {
-  onmessage: Transport["onmessage"];
-  oncancel: Transport["oncancel"];
-  onclose: Transport["onclose"];
-  onerror: Transport["onerror"];
+class WebSocketTransport extends BaseTransport<WebSocketRequest> implements Transport {
   readonly canListenInBackground = true;
   readonly #options: WebSocketTransportOptions;
   readonly #staleGuard = new StaleSocketGuard();
-  readonly #pending: PendingRequests<WebSocketRequest>;
   #socket: WebSocket | undefined;
   #heartbeat: Heartbeat | undefined;
   #isOpen = false;
-  #isClosed = false;
 
   constructor(options: WebSocketTransportOptions) {
+    super(options);
     this.#options = options;
-    this.#pending = new PendingRequests(options, {
-      onServerMessage: (message) => this.onmessage?.(message),
-      // A request that was never sent is not cancelled on the server.
-      onCancelled: (request) => {
-        if (request.wire?.wasSent === true) this.oncancel?.(request.toCancelNotification());
-      },
-      onFailure: (failure) => this.#failAll("a message could not be processed", failure),
-      onUnmatchedResponse: () => this.#reportStray("it is a late response"),
-      onInvalidMessage: (_, reason) => this.#reportStray(reason),
-    });
   }
 
   async start(): Promise<void> {
     const connection = await openWebSocket(this.#options, (socket) => this.#attach(socket));
-    if (!this.#isClosed) this.#heartbeat = this.#startHeartbeat(connection);
+    if (!this.isClosed) this.#heartbeat = this.#startHeartbeat(connection);
   }
 
   request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
     const text = toJsonText(message, this.#options.server);
-    if (this.#isClosed) return Promise.reject(this.#notSentError("it was closed"));
-    const pending = this.#pending.add(message, options);
+    if (this.isClosed) return Promise.reject(this.#notSentError("it was closed"));
+    const pending = this.pending.add(message, options);
     const wire = new WebSocketRequest();
     pending.wire = wire;
     this.#staleGuard.afterPoll(() => {
@@ -107,10 +92,8 @@ class WebSocketTransport implements Transport {
   }
 
   async close(reason: McpRuntimeError): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (!this.end(() => reason)) return;
     this.#heartbeat?.stop();
-    this.#pending.rejectAll(() => reason);
     if (this.#socket !== undefined) await closeSocket(this.#socket, this.#options.clock);
   }
 
@@ -124,7 +107,7 @@ class WebSocketTransport implements Transport {
     socket.on("error", (error) => this.#onError(error));
     socket.once("close", (code, reason) => this.#onClosed(code, String(reason)));
     // The transport was closed while the credentials were being obtained.
-    if (this.#isClosed) socket.terminate();
+    if (this.isClosed) socket.terminate();
   }
 
   /** A server that sends pings and does not read the pongs would fill the memory. */
@@ -144,12 +127,25 @@ class WebSocketTransport implements Transport {
 
   /** Text and binary frames are treated alike: some servers send JSON in binary frames. */
   #onText(text: string): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     this.#staleGuard.markActive();
-    this.#pending.receive(text);
+    this.pending.receive(text);
   }
 
-  #reportStray(reason: string): void {
+  /** A request that was never sent is not cancelled on the server. */
+  override onCancelled(request: PendingRequest<WebSocketRequest>): void {
+    if (request.wire?.wasSent === true) this.oncancel?.(request.toCancelNotification());
+  }
+
+  override onFailure(failure: McpRuntimeError): void {
+    this.#failAll("a message could not be processed", failure);
+  }
+
+  override onUnmatchedResponse(): void {
+    this.onInvalidMessage("", "it is a late response");
+  }
+
+  override onInvalidMessage(_: string, reason: string): void {
     this.onerror?.(new Error(`sent an unexpected message: ${reason}`));
   }
 
@@ -175,11 +171,11 @@ class WebSocketTransport implements Transport {
 
   /** Settles every request before `onclose` is called. */
   #failAll(reason: string, failure: McpRuntimeError): void {
-    if (this.#isClosed || !this.#isOpen) return;
-    this.#isClosed = true;
+    if (!this.#isOpen) return;
+    const wasOpen = this.end(({ wire }) => (wire?.wasSent === true ? failure : this.#notSentError(reason)));
+    if (!wasOpen) return;
     this.#heartbeat?.stop();
     this.#socket?.terminate();
-    this.#pending.rejectAll(({ wire }) => (wire?.wasSent === true ? failure : this.#notSentError(reason)));
     this.onclose?.();
   }
 
@@ -192,8 +188,8 @@ class WebSocketTransport implements Transport {
   /** The message was not read, so it is unknown whose response it was. */
   #oversizedError(): McpRuntimeError {
     const { server, maxBytes } = this.#options;
-    if (this.#pending.size < 2) return responseTooLargeError(server, maxBytes);
-    const text = `Server "${server}" sent a message of more than ${maxBytes} bytes, which closed the connection for all ${this.#pending.size} pending requests. Request less data, or raise limits.responseBytes.`;
+    if (this.pending.size < 2) return responseTooLargeError(server, maxBytes);
+    const text = `Server "${server}" sent a message of more than ${maxBytes} bytes, which closed the connection for all ${this.pending.size} pending requests. Request less data, or raise limits.responseBytes.`;
     return new McpRuntimeError("too-large", text, { server, outcomeUnknown: true });
   }
 }
