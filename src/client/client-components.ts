@@ -11,7 +11,7 @@ import type { ServerConfig } from "../config/server-config.js";
 import { Redactor } from "../errors/redaction.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
-import { ClientEvents } from "./client-events.js";
+import { type ClientContext, ClientEvents } from "./client-events.js";
 import { ClientLifecycle } from "./client-lifecycle.js";
 import { CircuitBreakers } from "./policies/circuit-breaker.js";
 import { RetryBudgets } from "./policies/retry-budget.js";
@@ -55,7 +55,7 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
   const redactor = new Redactor(config.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();
-  const common = { server, clock, random, events, metrics, redactor };
+  const context: ClientContext = { server, clock, random, events, metrics, redactor };
   const maxIdentities = () => lifecycle.config.limits.identities;
   const retryBudgets = new RetryBudgets(clock, maxIdentities);
   const probe: ServerProbe = new ServerProbe({
@@ -74,7 +74,7 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
     onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
   });
   const lifecycle: ClientLifecycle = new ClientLifecycle({
-    ...common,
+    ...context,
     config,
     clientInfo,
     onSlotEvicted: (identity, cancellation) => {
@@ -85,9 +85,9 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
     onSessionLost: (identity, cancellation) => void recovery.onSessionLost(identity, cancellation),
     onDisconnected: (identity, cancellation) => void recovery.onDisconnected(identity, cancellation),
   });
-  const requestEvents = new RequestEventEmitter({ ...common, config: () => lifecycle.config });
+  const requestEvents = new RequestEventEmitter({ ...context, config: () => lifecycle.config });
   const policies = { requestEvents, retryBudgets, breakers, probe };
-  const runner: RequestRunner = new RequestRunner({ ...common, ...policies, lifecycle });
+  const runner: RequestRunner = new RequestRunner({ ...context, ...policies, lifecycle });
   const recovery = new SubscriptionRecovery({
     clock,
     subscriptions: lifecycle.sessionState.subscriptions,
@@ -95,9 +95,9 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
       runner.request("ping", {}, { ...requestOptions, ...IDEMPOTENT_CALL, isBackground: true }),
     warn: (message) => events.warn(`Server "${server}": ${message}`),
   });
-  const deps: RequestDependencies = { ...common, lifecycle, runner };
+  const deps: RequestDependencies = { ...context, lifecycle, runner };
   const tasks = new TaskClient(deps);
   const tools = new ToolClient({ ...deps, tasks });
   const skills = new SkillClient(deps);
-  return { ...deps, breakers, probe, tools, tasks, skills, metrics };
+  return { ...deps, breakers, probe, tools, tasks, skills };
 }

@@ -1,4 +1,4 @@
-import { WarningLimit } from "../telemetry/warning-limit.js";
+import type { Clock } from "../async/clock.js";
 import { assertOptions, optionKeys } from "../config/parse-options.js";
 import type { ServerEndpoint } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
@@ -14,7 +14,9 @@ import {
   TypedEmitter,
   type ListenOptions,
 } from "../telemetry/typed-emitter.js";
+import { WarningLimit } from "../telemetry/warning-limit.js";
 import type { Logger, WarningCode } from "../telemetry/logger.js";
+import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { CallerContext } from "./call-options.js";
 import type { BreakerState } from "./policies/circuit-breaker.js";
 
@@ -192,6 +194,16 @@ const LIST_CHANGES: ReadonlyMap<string, "toolsChanged" | "resourcesChanged" | "p
 ]);
 
 const LISTEN_OPTIONS = optionKeys<ListenOptions>({ passive: true });
+
+/** What the parts of one client share. */
+export interface ClientContext {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly events: ClientEvents;
+  readonly metrics: RequestMetrics;
+  readonly redactor: Redactor;
+}
 
 /** Emits the events of one client; warnings are also logged. */
 export class ClientEvents {

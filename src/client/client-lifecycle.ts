@@ -5,17 +5,15 @@ import { assertOptions, optionKeys } from "../config/parse-options.js";
 import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
 import type { DetectedEra } from "../session/negotiate-era.js";
 import type { SessionSlot } from "../session/session-pool.js";
 import type { Session } from "../session/session.js";
-import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { clientClosedError } from "../transports/transport.js";
-import type { ClientEvents } from "./client-events.js";
+import type { ClientContext } from "./client-events.js";
 import { observeHandshake, SessionEventEmitter } from "./session-event-emitter.js";
 import { RestoredSessionState } from "./restored-session-state.js";
 
@@ -40,13 +38,9 @@ export interface SessionInfo {
   readonly inFlight: number;
 }
 
-interface ClientLifecycleOptions {
+interface ClientLifecycleOptions extends ClientContext {
   readonly config: ServerConfig;
   readonly clientInfo: ClientInfo;
-  readonly clock: Clock;
-  readonly events: ClientEvents;
-  readonly metrics: RequestMetrics;
-  readonly redactor: Redactor;
   /** The slot of an identity was evicted from the session pool to make room. */
   readonly onSlotEvicted: (identity: string, cancellation: CancelScope) => void;
   /** The server rejected the server stream because it no longer knows the session. */
@@ -198,7 +192,7 @@ export class ClientLifecycle {
 
   /** A second call with a shorter `drainMs` shortens the drain of the first. */
   async close(options: CloseOptions): Promise<void> {
-    const { drainMs: requestedMs } = parseCloseOptions(options, { server: this.#options.config.name });
+    const { drainMs: requestedMs } = parseCloseOptions(options, { server: this.#options.server });
     const drainMs = requestedMs ?? this.config.session.drainMs;
     const epoch = this.#epoch;
     if (epoch.connecting === undefined && epoch.calls.isEmpty) return this.#shortenDrain(drainMs);
@@ -228,14 +222,13 @@ export class ClientLifecycle {
       (epoch) =>
         new SessionEventEmitter({
           ...this.#options,
-          server: config.name,
           config: () => epoch.connection?.config ?? config,
         }),
     );
   }
 
   get #closedError(): McpRuntimeError {
-    return clientClosedError(this.#options.config.name);
+    return clientClosedError(this.#options.server);
   }
 
   /** Concurrent callers share one attempt; the next call after a failed attempt starts a new one. */
@@ -246,14 +239,14 @@ export class ClientLifecycle {
   }
 
   async #open(epoch: ClientEpoch): Promise<Connection> {
-    const { config, clientInfo, clock, events, redactor } = this.#options;
+    const { server, config, clientInfo, clock, events, redactor } = this.#options;
     const { closed: cancellation } = epoch;
     const warn = (message: string) => events.warn(message);
     try {
       // Lazy-loaded with the first request.
       const connectionModule = await import("../session/connection.js");
       epoch.connection = await connectionModule.Connection.open({
-        server: config.name,
+        server,
         clientInfo,
         clock,
         redactor,
@@ -263,7 +256,7 @@ export class ClientLifecycle {
         keys: this.#keys,
         config,
         observeHandshake: (handshake, runHandshake) =>
-          observeHandshake(handshake, runHandshake, { ...this.#options, server: config.name }),
+          observeHandshake(handshake, runHandshake, this.#options),
         onOpened: (identity, session, generation) =>
           this.#onSessionOpened(epoch, { identity, session, generation }),
         onDisconnected: (identity, generation) => {
@@ -277,7 +270,7 @@ export class ClientLifecycle {
         onNotification: (notification, identity) => events.notify(notification, identity),
         onWarning: warn,
         onError: (error, identity) => {
-          events.debug(`Server "${config.name}": ${error.message}`);
+          events.debug(`Server "${server}": ${error.message}`);
           const isSessionLost = error instanceof McpRuntimeError && error.kind === "session-lost";
           if (isSessionLost) this.#options.onSessionLost(identity, cancellation);
         },
@@ -299,7 +292,7 @@ export class ClientLifecycle {
     { closed: cancellation, sessionEvents }: ClientEpoch,
     { identity, session, generation }: { identity: string; session: Session; generation: number },
   ): Promise<void> {
-    const { config, clock, events } = this.#options;
+    const { server, clock, events } = this.#options;
     const listening = events.hasServerEventListeners
       ? session.openServerStream()
       : this.#followTools(identity, session);
@@ -309,7 +302,7 @@ export class ClientLifecycle {
     const { connectMs: ms } = this.config.timeouts;
     const warn = (message: string) => events.warn(message);
     await this.sessionState.restore(session, {
-      server: config.name,
+      server,
       identity,
       ms,
       clock,

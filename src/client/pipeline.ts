@@ -1,20 +1,14 @@
 import type { Semaphore } from "../async/semaphore.js";
 import type { ServerConfig } from "../config/server-config.js";
-import { attemptDeadline, type AttemptDeadlineDependencies } from "./middleware/attempt-deadline.js";
-import { circuitBreaker, type CircuitBreakerDependencies } from "./middleware/circuit-breaker.js";
+import { attemptDeadline } from "./middleware/attempt-deadline.js";
+import { circuitBreaker } from "./middleware/circuit-breaker.js";
 import { limitConcurrency } from "./middleware/concurrency.js";
-import { fallback, type FallbackDependencies } from "./middleware/fallback.js";
-import { observe, type ObserveDependencies } from "./middleware/observe.js";
-import { retry, type RetryDependencies } from "./middleware/retry.js";
-import { recoverSession, type SessionRecoveryDependencies } from "./middleware/session-recovery.js";
+import { fallback } from "./middleware/fallback.js";
+import { observe } from "./middleware/observe.js";
+import type { PipelineDependencies } from "./middleware/pipeline-dependencies.js";
+import { retry } from "./middleware/retry.js";
+import { recoverSession } from "./middleware/session-recovery.js";
 import type { Handler, Middleware } from "./request-context.js";
-
-export type PipelineDependencies = ObserveDependencies &
-  FallbackDependencies &
-  RetryDependencies &
-  CircuitBreakerDependencies &
-  AttemptDeadlineDependencies &
-  SessionRecoveryDependencies;
 
 /**
  * Creates the pipeline of all requests to a server. The first middleware is the outermost, and the order is the

@@ -1,22 +1,15 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../async/clock.js";
 import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { redactUri, type Redactor } from "../errors/redaction.js";
+import { redactUri } from "../errors/redaction.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { ignoreRejection, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
-import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { EventSubscribers } from "../telemetry/typed-emitter.js";
-import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./client-events.js";
+import { type ClientContext, redactedSessionId, type RequestWrapper } from "./client-events.js";
 import type { Handler, RequestContext } from "./request-context.js";
 import { toPlainCallerContext } from "./resolve-identity.js";
 
-export interface EventDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly events: ClientEvents;
-  readonly metrics: RequestMetrics;
-  readonly redactor: Redactor;
+export interface EventDependencies extends ClientContext {
   readonly config: () => Pick<ServerConfig, "address">;
 }
 

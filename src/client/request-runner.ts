@@ -1,5 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { withDeadline, type Clock } from "../async/clock.js";
+import { withDeadline } from "../async/clock.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { CallContext } from "../config/call-context.js";
 import { collectHeaderSecrets, collectUrlForms } from "../config/collect-secrets.js";
@@ -19,9 +19,10 @@ import {
   IDENTITY_OPTIONS,
   type RequestOptions,
 } from "./call-options.js";
-import type { ClientEvents } from "./client-events.js";
+import type { ClientContext, ClientEvents } from "./client-events.js";
 import type { ClientLifecycle } from "./client-lifecycle.js";
-import { createPipeline, type PipelineDependencies } from "./pipeline.js";
+import type { PipelineDependencies } from "./middleware/pipeline-dependencies.js";
+import { createPipeline } from "./pipeline.js";
 import { type Handler, RequestContext } from "./request-context.js";
 import { resolveIdentity, toCallContext } from "./resolve-identity.js";
 
@@ -38,12 +39,6 @@ const UNREACHABLE_KINDS: ReadonlySet<FailureKind> = new Set([
 ]);
 
 const SHARED_CALLER = { identity: SHARED_IDENTITY, context: undefined } as const;
-
-interface RequestRunnerDependencies extends PipelineDependencies {
-  readonly events: ClientEvents;
-  readonly lifecycle: ClientLifecycle;
-  readonly redactor: Redactor;
-}
 
 /** All options of a request, including those that only this library sets. */
 export interface InternalRequestOptions extends RequestOptions {
@@ -86,12 +81,12 @@ interface Pipeline {
 
 /** Resolves the identity and settings of requests and runs them through the pipeline. */
 export class RequestRunner {
-  readonly #deps: RequestRunnerDependencies;
+  readonly #deps: PipelineDependencies;
   #pipeline: Pipeline | undefined;
   #semaphore: Semaphore | undefined;
   #hasWarnedOfHeaders = false;
 
-  constructor(deps: RequestRunnerDependencies) {
+  constructor(deps: PipelineDependencies) {
     this.#deps = deps;
   }
 
@@ -306,12 +301,7 @@ function holdSecrets(
 }
 
 /** The dependencies of the parts of a client that send requests. */
-export interface RequestDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly events: ClientEvents;
-  readonly redactor: Redactor;
+export interface RequestDependencies extends ClientContext {
   readonly lifecycle: ClientLifecycle;
   readonly runner: RequestRunner;
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from "../json/json.js";
 import type { OpenSessionHandle } from "../session/session-pool.js";
 import type { Session } from "../session/session.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
-import { redactedSessionId, type RequestWrapper } from "./client-events.js";
+import { type ClientContext, redactedSessionId, type RequestWrapper } from "./client-events.js";
 import type { RequestContext } from "./request-context.js";
 import { type EventDependencies, wrapRequest } from "./request-event-emitter.js";
 
@@ -106,7 +106,7 @@ export class SessionEventEmitter {
 export async function observeHandshake(
   { identity, config }: { readonly identity: string; readonly config: Pick<ServerConfig, "address"> },
   runHandshake: (meta: JsonObject) => Promise<Session>,
-  { server, clock, events, metrics, redactor }: Omit<EventDependencies, "config">,
+  { server, clock, events, metrics, redactor }: ClientContext,
 ): Promise<Session> {
   const startedAt = clock.now();
   const meta = new Map<string, string>();

@@ -1,15 +1,10 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
-import type { Clock } from "../../async/clock.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type { ClientContext } from "../client-events.js";
 import type { Middleware, RequestContext } from "../request-context.js";
 
-export interface AttemptDeadlineDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-}
-
 /** Limits an attempt to `requestMs`. Each progress notification restarts it, within the total deadline. */
-export function attemptDeadline({ server, clock }: AttemptDeadlineDependencies): Middleware {
+export function attemptDeadline({ server, clock }: Pick<ClientContext, "server" | "clock">): Middleware {
   const options = { server, clock, limit: "requestMs" } as const;
   return (next) => async (request) => {
     const { cancellation } = request;
@@ -28,9 +23,7 @@ export function attemptDeadline({ server, clock }: AttemptDeadlineDependencies):
   };
 }
 
-interface DeadlineOptions {
-  readonly server: string;
-  readonly clock: Clock;
+interface DeadlineOptions extends Pick<ClientContext, "server" | "clock"> {
   /** `requestMs`: the timeout of one attempt, within the total deadline. `totalMs`: the total deadline only. */
   readonly limit: "requestMs" | "totalMs";
 }

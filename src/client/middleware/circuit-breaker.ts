@@ -1,23 +1,13 @@
-import { type Clock, settleWithin } from "../../async/clock.js";
+import { settleWithin } from "../../async/clock.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type {
-  AttemptFailure,
-  CircuitBreaker,
-  CircuitBreakers,
-  CircuitPermit,
-} from "../policies/circuit-breaker.js";
+import type { AttemptFailure, CircuitBreaker, CircuitPermit } from "../policies/circuit-breaker.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
-import type { ServerProbe } from "../policies/server-probe.js";
 import type { Handler, Middleware, RequestContext } from "../request-context.js";
 import { RequestDeadline } from "./attempt-deadline.js";
+import type { PipelineDependencies } from "./pipeline-dependencies.js";
 
-export interface CircuitBreakerDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly breakers: Pick<CircuitBreakers, "get">;
-  readonly probe: ServerProbe;
-}
+type CircuitBreakerDependencies = Pick<PipelineDependencies, "server" | "clock" | "breakers" | "probe">;
 
 /** A request waits for probes for at most this time. */
 const MAX_PROBE_WAIT_MS = 2_000;

@@ -1,9 +1,12 @@
 import type { Semaphore } from "../../async/semaphore.js";
+import type { ClientContext } from "../client-events.js";
 import type { Middleware, RequestContext } from "../request-context.js";
-import { type AttemptDeadlineDependencies, RequestDeadline } from "./attempt-deadline.js";
+import { RequestDeadline } from "./attempt-deadline.js";
+
+type ConcurrencyDependencies = Pick<ClientContext, "server" | "clock">;
 
 /** Limits concurrent requests; others wait for a slot until their total deadline. */
-export function limitConcurrency(deps: AttemptDeadlineDependencies, semaphore: Semaphore): Middleware {
+export function limitConcurrency(deps: ConcurrencyDependencies, semaphore: Semaphore): Middleware {
   return (next) => async (request) => {
     const release = await acquireSlot(semaphore, request, deps);
     try {
@@ -17,7 +20,7 @@ export function limitConcurrency(deps: AttemptDeadlineDependencies, semaphore: S
 async function acquireSlot(
   semaphore: Semaphore,
   request: RequestContext,
-  { server, clock }: AttemptDeadlineDependencies,
+  { server, clock }: ConcurrencyDependencies,
 ): Promise<() => void> {
   const deadline = new RequestDeadline(request, { server, clock, limit: "totalMs" });
   try {

@@ -8,7 +8,7 @@ import { mayHaveRun } from "../policies/failure-policies.js";
 import { isContentBlock, ToolResult } from "../tool-result.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
-export interface FallbackDependencies {
+interface FallbackDependencies {
   readonly server: string;
   readonly events: { warn(message: string): void };
 }

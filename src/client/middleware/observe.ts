@@ -1,14 +1,9 @@
-import type { Clock } from "../../async/clock.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject } from "../../json/json.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
-import type { RequestEventEmitter } from "../request-event-emitter.js";
+import type { PipelineDependencies } from "./pipeline-dependencies.js";
 
-export interface ObserveDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly requestEvents: RequestEventEmitter;
-}
+type ObserveDependencies = Pick<PipelineDependencies, "server" | "clock" | "requestEvents">;
 
 /** Emits the start and end of each request, and adds request details to its failure. */
 export function observe({ server, clock, requestEvents }: ObserveDependencies): Middleware {

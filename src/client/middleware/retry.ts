@@ -1,14 +1,13 @@
-import { type Clock, delay } from "../../async/clock.js";
+import { delay } from "../../async/clock.js";
 import type { ServerConfig } from "../../config/server-config.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type { ClientContext } from "../client-events.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { RetryBudgets } from "../policies/retry-budget.js";
 import type { Handler, Middleware, RequestContext } from "../request-context.js";
 import type { RequestEventEmitter } from "../request-event-emitter.js";
 
-export interface RetryDependencies {
-  readonly clock: Clock;
-  readonly random: () => number;
+export interface RetryDependencies extends Pick<ClientContext, "clock" | "random"> {
   readonly lifecycle: { readonly config: Pick<ServerConfig, "retry" | "timeouts"> };
   readonly retryBudgets: Pick<RetryBudgets, "get">;
   readonly requestEvents: Pick<RequestEventEmitter, "onRetry">;

@@ -7,13 +7,11 @@ import { ignoreRejection, isPromiseLike } from "../../json/json.js";
 import type { Connection } from "../../session/connection.js";
 import type { SessionSlot, OpenSessionHandle } from "../../session/session-pool.js";
 import { hasCapability, type Session } from "../../session/session.js";
+import type { ClientContext } from "../client-events.js";
 import type { Handler, RequestContext } from "../request-context.js";
 import type { SessionEventEmitter } from "../session-event-emitter.js";
 
-export interface SessionRecoveryDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly random: () => number;
+interface SessionRecoveryDependencies extends Pick<ClientContext, "server" | "clock" | "random"> {
   readonly events: { warn(message: string): void };
   readonly lifecycle: { readonly sessionEvents: Pick<SessionEventEmitter, "lost"> };
 }
