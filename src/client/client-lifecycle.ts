@@ -241,7 +241,6 @@ export class ClientLifecycle {
   async #open(epoch: ClientEpoch): Promise<Connection> {
     const { server, config, clientInfo, clock, events, redactor } = this.#options;
     const { closed: cancellation } = epoch;
-    const warn = (message: string) => events.warn(message);
     try {
       // Lazy-loaded with the first request.
       const connectionModule = await import("../session/connection.js");
@@ -268,7 +267,6 @@ export class ClientLifecycle {
           epoch.sessionEvents.closed(identity);
         },
         onNotification: (notification, identity) => events.notify(notification, identity),
-        onWarning: warn,
         onError: (error, identity) => {
           events.debug(`Server "${server}": ${error.message}`);
           const isSessionLost = error instanceof McpRuntimeError && error.kind === "session-lost";
@@ -300,14 +298,13 @@ export class ClientLifecycle {
     // Updates that are sent before the server stream is open would be lost.
     if (uris.length > 0) await cancellation.race(listening).catch(() => undefined);
     const { connectMs: ms } = this.config.timeouts;
-    const warn = (message: string) => events.warn(message);
     await this.sessionState.restore(session, {
       server,
       identity,
       ms,
       clock,
       cancellation,
-      warn,
+      log: events,
     });
     sessionEvents.opened(identity, session, generation);
     for (const uri of uris) events.emitResourceUpdated(identity, uri);

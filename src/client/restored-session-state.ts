@@ -5,7 +5,7 @@ import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
-import type { Session } from "../session/session.js";
+import type { Session, SessionContext } from "../session/session.js";
 import type { CallerContext, RequestOptions } from "./call-options.js";
 import type { RequestContext } from "./request-context.js";
 
@@ -15,13 +15,9 @@ const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "
 /** An MCP log level. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-interface RestoreOptions {
-  readonly server: string;
+interface RestoreOptions extends Omit<SessionContext, "redactor"> {
   readonly identity: string;
   readonly ms: number;
-  readonly clock: Clock;
-  readonly cancellation: CancelScope;
-  readonly warn: (message: string) => void;
 }
 
 interface RestoreRequest {
@@ -46,7 +42,7 @@ export class RestoredSessionState {
   async restore(session: Session, options: RestoreOptions): Promise<void> {
     const requests = this.#requestsFor(options.identity);
     if (requests.length === 0) return;
-    const { server, ms, clock, cancellation, warn } = options;
+    const { server, ms, clock, cancellation, log } = options;
     const createError = () =>
       new McpRuntimeError("timeout", "The server did not respond in time.", { server });
     const problems = await withDeadline({ ms, clock, cancellation, createError }, (limited) =>
@@ -56,9 +52,9 @@ export class RestoredSessionState {
     if (cancellation.isCancelled) return;
     const failures = problems.filter((problem) => problem !== undefined);
     for (const problem of failures.slice(0, MAX_RESTORE_WARNINGS))
-      warn(`Server "${server}" did not restore ${problem}`);
+      log.warn(`Server "${server}" did not restore ${problem}`);
     const more = failures.length - MAX_RESTORE_WARNINGS;
-    if (more > 0) warn(`Server "${server}" did not restore ${more} more subscriptions.`);
+    if (more > 0) log.warn(`Server "${server}" did not restore ${more} more subscriptions.`);
   }
 
   #requestsFor(identity: string): RestoreRequest[] {

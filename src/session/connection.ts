@@ -11,7 +11,7 @@ import { type DetectedEra, openSession } from "./negotiate-era.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import { type SessionOpening, SessionPool, type SessionSlot } from "./session-pool.js";
-import { type ServerNotification, type Session, SHARED_IDENTITY } from "./session.js";
+import { type ServerNotification, type Session, type SessionContext, SHARED_IDENTITY } from "./session.js";
 import type { StoredSession } from "./stored-session.js";
 import { describeThrown } from "../errors/sanitize-text.js";
 import { reservedHeaderNames } from "../transports/http/protocol-headers.js";
@@ -30,17 +30,13 @@ interface ConnectionEvents {
   /** The least recently used idle slot was evicted. */
   readonly onSlotEvicted: (identity: string) => void;
   readonly onNotification: (notification: ServerNotification, identity: string) => void;
-  readonly onWarning: (message: string) => void;
   readonly onError: (error: Error, identity: string) => void;
 }
 
-interface ConnectionOptions extends ConnectionEvents, TransportDependencies {
-  readonly server: string;
+interface ConnectionOptions extends ConnectionEvents, SessionContext, TransportDependencies {
   readonly clientInfo: ClientInfo;
   /** The address of a dynamic server is resolved when the connection is opened. */
   readonly config: ServerConfig;
-  /** Cancels handshakes when the client is closed, never by a single caller. */
-  readonly cancellation: CancelScope;
   /** The detected protocol era. It outlives the connection. */
   readonly era: DetectedEra;
 }
@@ -281,16 +277,14 @@ async function loadSessionStore(
 
 const INSECURE_SCHEMES: ReadonlySet<string> = new Set(["http:", "ws:"]);
 
-type ResolveDependencies = Pick<ConnectionOptions, "clock" | "redactor" | "cancellation" | "onWarning">;
-
 /** A server configuration whose address is resolved. */
 type ReadyServerConfig = ServerConfig & { readonly address: ServerAddress };
 
 /** Resolves the address of a dynamic server. Warns about settings that have no effect. */
-async function resolveServer(input: ServerConfig, deps: ResolveDependencies): Promise<ReadyServerConfig> {
+async function resolveServer(input: ServerConfig, context: SessionContext): Promise<ReadyServerConfig> {
   const config =
     input.address.kind === "dynamic"
-      ? withInheritedPolicy(input, await runResolver(input, input.address, deps))
+      ? withInheritedPolicy(input, await runResolver(input, input.address, context))
       : input;
   const { address, name: server } = config;
   if (address.kind === "dynamic") {
@@ -299,11 +293,11 @@ async function resolveServer(input: ServerConfig, deps: ResolveDependencies): Pr
   }
   const reserved = "headers" in address ? reservedHeaderNames(address.headers) : [];
   if (reserved.length > 0)
-    deps.onWarning(
+    context.log.warn(
       `Server "${server}": ignoring headers ${reserved.join(", ")}: they are set by the protocol.`,
     );
   if ("tls" in address && address.tls !== undefined && INSECURE_SCHEMES.has(address.url.protocol))
-    deps.onWarning(`Server "${server}": tls has no effect on a ${address.url.protocol}// address.`);
+    context.log.warn(`Server "${server}": tls has no effect on a ${address.url.protocol}// address.`);
   return { ...config, address };
 }
 
@@ -320,9 +314,8 @@ function withInheritedPolicy(input: ServerConfig, resolved: ServerConfig): Serve
 async function runResolver(
   config: ServerConfig,
   address: DynamicAddress,
-  deps: ResolveDependencies,
+  { clock, redactor, cancellation, log }: SessionContext,
 ): Promise<ServerConfig> {
-  const { clock, redactor, cancellation } = deps;
   const { name: server, timeouts } = config;
   const ms = timeouts.connectMs;
   const createError = () =>
@@ -333,7 +326,7 @@ async function runResolver(
     return await withDeadline({ ms, clock, cancellation, createError }, async (limited) => {
       const aborter = new AbortController();
       const unsubscribe = limited.onCancel((reason) => aborter.abort(reason));
-      const context = { signal: aborter.signal, warn: deps.onWarning };
+      const context = { signal: aborter.signal, warn: (message: string) => log.warn(message) };
       return limited.race(address.resolve(context, server)).finally(unsubscribe);
     });
   } catch (error) {

@@ -143,7 +143,7 @@ class ModernSession extends ChannelSession implements Session {
     this.metadata = metadata;
     this.#options = options;
     this.#envelope = toEnvelope(options);
-    this.#toolHeaders = new ToolHeaders(options.server, options.onWarning);
+    this.#toolHeaders = new ToolHeaders(options.server, (message) => options.log.warn(message));
     this.#listenStream = new ListenStream({
       ...options,
       capabilities: metadata.capabilities,

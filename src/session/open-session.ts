@@ -1,19 +1,17 @@
 import type { CancelScope } from "../async/cancel-scope.js";
-import { type Clock, withDeadline } from "../async/clock.js";
+import { withDeadline } from "../async/clock.js";
 import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { clientClosedError, closedDuringHandshakeError, type Transport } from "../transports/transport.js";
 import { ServerRequests } from "./server-requests/server-requests.js";
 import { SessionChannel } from "./session-channel.js";
-import type { ServerMetadata, ServerNotification } from "./session.js";
+import type { ServerMetadata, ServerNotification, SessionContext } from "./session.js";
 
 /** Everything that opening one session needs, in either protocol era. */
-export interface OpenSessionOptions {
-  readonly server: string;
+export interface OpenSessionOptions extends SessionContext {
   /** A transport that already has a session id is used without a handshake. */
   readonly openTransport: (cancellation: CancelScope) => Promise<Transport>;
   /** Another transport was already tried at this address, and is not tried again. */
@@ -26,16 +24,11 @@ export interface OpenSessionOptions {
   readonly handshakeMeta: JsonObject;
   /** Other processes may use the same session. */
   readonly isShared: boolean;
-  readonly redactor: Redactor;
-  readonly clock: Clock;
-  /** Cancelled when the client is closed, never by a single caller: several may wait for the session. */
-  readonly cancellation: CancelScope;
   /** The identity that owns the session; empty for the shared one. */
   readonly identity: string;
   /** Sent to the server in the handshake. */
   readonly clientInfo: ClientInfo;
   readonly onNotification: (notification: ServerNotification) => void;
-  readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
   /** The transport closed unexpectedly. */
   readonly onDisconnected: () => void;

@@ -1,9 +1,23 @@
 import { z } from "zod";
+import type { CancelScope } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { clientClosedError, type TransportRequestOptions } from "../transports/transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
 import { MAX_TEXT_LENGTH, truncate } from "../errors/sanitize-text.js";
+import type { ServerLog } from "../telemetry/logger.js";
 import type { AnswerInputOptions, InputOutcome } from "./server-requests/input-required.js";
+
+/** What a connection, its sessions and their stored state share. */
+export interface SessionContext {
+  readonly server: string;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  readonly log: ServerLog;
+  /** Cancelled when the client is closed, never by a single caller: several may wait for a session. */
+  readonly cancellation: CancelScope;
+}
 
 /** The identity of all callers on a server without an `identity` option. */
 export const SHARED_IDENTITY = "";

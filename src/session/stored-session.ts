@@ -1,16 +1,22 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { CancelScope } from "../async/cancel-scope.js";
-import { type Clock, withDeadline } from "../async/clock.js";
+import { withDeadline } from "../async/clock.js";
 import { ZOD_CONTEXT } from "../config/parse-options.js";
 import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor, SecretLease } from "../errors/redaction.js";
+import type { SecretLease } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { LEGACY_VERSIONS } from "./protocol-eras.js";
-import { INSTRUCTIONS, SERVER_INFO, type ServerMetadata, type Session } from "./session.js";
+import {
+  INSTRUCTIONS,
+  SERVER_INFO,
+  type ServerMetadata,
+  type Session,
+  type SessionContext,
+} from "./session.js";
 
 /** A session that another process or run opened and saved. */
 interface LoadedSession {
@@ -18,16 +24,10 @@ interface LoadedSession {
   readonly metadata: ServerMetadata;
 }
 
-interface StoredSessionOptions {
-  readonly server: string;
+interface StoredSessionOptions extends SessionContext {
   readonly store: SessionStore;
   readonly storeTtlMs: number;
   readonly key: string;
-  readonly redactor: Redactor;
-  readonly clock: Clock;
-  /** Cancels pending store operations when the client is closed. */
-  readonly cancellation: CancelScope;
-  readonly onWarning: (message: string) => void;
 }
 
 /** For stores without a timeout of their own. */
@@ -163,9 +163,9 @@ export class StoredSession {
   }
 
   #warn(operation: string, error: unknown): void {
-    const { server, onWarning } = this.#options;
+    const { server, log } = this.#options;
     const message = describeThrown(error);
-    onWarning(
+    log.warn(
       `Server "${server}": the session store failed to ${operation}; continuing without it: ${message}`,
     );
   }

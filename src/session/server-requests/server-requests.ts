@@ -12,6 +12,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { describeThrown, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { estimateJsonLength } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
+import type { ServerLog } from "../../telemetry/logger.js";
 import type { RequestId } from "../../transports/json-rpc.js";
 import { createElicitationHandler } from "./elicitation-handler.js";
 import {
@@ -24,12 +25,12 @@ import {
 
 interface ServerRequestsOptions {
   readonly server: string;
+  readonly log: ServerLog;
   /** The identity that owns the session; empty for the shared one. */
   readonly identity: string;
   readonly handlers: ServerRequestHandlers;
   /** How many handlers may run at a time. */
   readonly maxConcurrent: number;
-  readonly onWarning: (message: string) => void;
 }
 
 type Send = (response: JsonRpcMessage) => void;
@@ -135,15 +136,15 @@ export class ServerRequests {
 
   /** Returns the error for the server. Details of a local failure are only logged as a warning. */
   toRpcError(method: string, error: unknown): { code: number; message: string } {
-    const { server, onWarning } = this.#options;
+    const { server, log } = this.#options;
     if (error instanceof McpRuntimeError && error.kind === "denied")
       return { code: HANDLER_ERROR_CODES.userRejected, message: "The user rejected the request." };
     if (!(error instanceof HandlerError)) {
-      onWarning(`Server "${server}": the handler for ${method} failed: ${describeThrown(error)}`);
+      log.warn(`Server "${server}": the handler for ${method} failed: ${describeThrown(error)}`);
       return { code: HANDLER_ERROR_CODES.internalError, message: "The client failed to handle the request." };
     }
     const { code, message, warning } = error;
-    if (warning !== undefined) onWarning(`Server "${server}": ${warning}`);
+    if (warning !== undefined) log.warn(`Server "${server}": ${warning}`);
     return { code, message };
   }
 }

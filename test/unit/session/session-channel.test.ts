@@ -29,7 +29,7 @@ async function open(isShared: boolean) {
     identity: "",
     handlers: {},
     maxConcurrent: 1,
-    onWarning: noop,
+    log: { info: noop, warn: noop },
   });
   const channel = new SessionChannel(transport, {
     ...options,

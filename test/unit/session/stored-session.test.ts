@@ -29,7 +29,7 @@ function createStoredSession(store: SessionStore) {
     redactor: new Redactor(),
     clock,
     cancellation,
-    onWarning: (message) => warnings.push(message),
+    log: { info: () => undefined, warn: (message) => warnings.push(message) },
   });
   return { stored, clock, cancellation, warnings };
 }
