@@ -10,7 +10,6 @@ import type { ServerNotification, Session } from "../session/session.js";
 import {
   createChannels,
   assertListener,
-  type EventSubscribers,
   TypedEmitter,
   type ListenOptions,
 } from "../telemetry/typed-emitter.js";
@@ -214,6 +213,7 @@ export class ClientEvents {
   readonly #server: string;
   readonly #redactor: Redactor;
 
+  /** `logger` must not throw. */
   constructor(server: string, logger: Logger, redactor: Redactor) {
     this.#server = server;
     this.#logger = logger;
@@ -221,7 +221,7 @@ export class ClientEvents {
     this.listWarnings = new WarningLimit(server);
     this.#emitter = new TypedEmitter(
       (error) =>
-        this.#log("error", this.redact(`A listener of server "${server}" failed: ${printValue(error)}`)),
+        this.#logger.error(this.redact(`A listener of server "${server}" failed: ${printValue(error)}`)),
       CLIENT_CHANNELS,
     );
   }
@@ -240,29 +240,29 @@ export class ClientEvents {
     return this.#emitter.on(name, listener, options);
   }
 
-  /** The subscribers of an event, including the debug log. */
-  subscribersOf(name: keyof McpClientEvents): EventSubscribers {
-    return this.#emitter.subscribersOf(name, name in FORMATTERS ? () => this.#isDebug() : undefined);
+  /** Whether an event has listeners or is written to the debug log. */
+  hasListeners(name: keyof McpClientEvents): boolean {
+    return this.#emitter.hasListeners(name) || (name in FORMATTERS && this.#isDebug);
   }
 
   emit<Name extends keyof McpClientEvents>(name: Name, event: McpClientEvents[Name]): void {
     this.#emitter.emit(name, event);
     const format = FORMATTERS[name];
-    if (format !== undefined && this.#isDebug()) this.debug(format(event));
+    if (format !== undefined && this.#isDebug) this.debug(format(event));
   }
 
   warn(text: string, code?: WarningCode): void {
     const message = this.redact(text);
-    this.#log("warn", message);
+    this.#logger.warn(message);
     this.#emitter.emit("warning", { server: this.#server, message, ...(code === undefined ? {} : { code }) });
   }
 
   info(text: string): void {
-    this.#log("info", this.redact(text));
+    this.#logger.info(this.redact(text));
   }
 
   debug(text: string): void {
-    this.#log("debug", this.redact(text));
+    this.#logger.debug(this.redact(text));
   }
 
   notify(notification: ServerNotification, identity: string): void {
@@ -279,26 +279,13 @@ export class ClientEvents {
   }
 
   /** Every request is logged if the logger reports that debug is enabled. */
-  #isDebug(): boolean {
-    try {
-      return this.#logger.isDebugEnabled?.() === true;
-    } catch {
-      return false;
-    }
+  get #isDebug(): boolean {
+    return this.#logger.isDebugEnabled?.() === true;
   }
 
   /** Removes known secrets from a message, and truncates it. */
   redact(message: string): string {
     return this.#redactor.redact(message, MAX_MESSAGE_LENGTH);
-  }
-
-  /** A logger that throws must not fail a call. */
-  #log(level: Exclude<keyof Logger, "isDebugEnabled">, message: string): void {
-    try {
-      this.#logger[level](message);
-    } catch {
-      // There is no other place to report it.
-    }
   }
 }
 

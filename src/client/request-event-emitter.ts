@@ -4,7 +4,6 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { redactUri } from "../errors/redaction.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { ignoreRejection, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
-import type { EventSubscribers } from "../telemetry/typed-emitter.js";
 import { type ClientContext, redactedSessionId, type RequestWrapper } from "./client-events.js";
 import type { Handler, RequestContext } from "./request-context.js";
 import { toPlainCallerContext } from "./resolve-identity.js";
@@ -16,17 +15,13 @@ export interface EventDependencies extends ClientContext {
 /** Counts requests and emits their events. */
 export class RequestEventEmitter {
   readonly #deps: EventDependencies;
-  readonly #startListeners: EventSubscribers;
-  readonly #endListeners: EventSubscribers;
 
   constructor(deps: EventDependencies) {
     this.#deps = deps;
-    this.#startListeners = deps.events.subscribersOf("requestStarted");
-    this.#endListeners = deps.events.subscribersOf("requestEnded");
   }
 
   get hasStartListeners(): boolean {
-    return this.#startListeners.hasAny;
+    return this.#deps.events.hasListeners("requestStarted");
   }
 
   onRetry(request: RequestContext, { kind }: McpRuntimeError, waitMs: number): void {
@@ -38,8 +33,9 @@ export class RequestEventEmitter {
 
   /** `outcome` is the result or the error. */
   onEnd(request: RequestContext, outcome: unknown): void {
-    this.#deps.metrics.onRequestEnded(request);
-    if (this.#endListeners.hasAny) this.#emitEnd(request, outcome);
+    const { metrics, events } = this.#deps;
+    metrics.onRequestEnded(request);
+    if (events.hasListeners("requestEnded")) this.#emitEnd(request, outcome);
   }
 
   #emitEnd(request: RequestContext, outcome: unknown): void {

@@ -36,13 +36,13 @@ export function createConsoleLogger(
     if (LEVELS.indexOf(messageLevel) >= threshold)
       writeLine(`[langchain-mcp-runtime] ${messageLevel}: ${message}`);
   };
-  return {
+  return toSafeLogger({
     debug: write("debug"),
     info: write("info"),
     warn: write("warn"),
     error: write("error"),
     isDebugEnabled: () => threshold === LEVELS.indexOf("debug"),
-  };
+  });
 }
 
 /**

@@ -52,30 +52,6 @@ export interface ListenOptions {
   readonly passive?: boolean | undefined;
 }
 
-/** The subscribers of one event. Holds direct references, since it is checked on the hot path. */
-export class EventSubscribers {
-  readonly #listeners: ReadonlySet<unknown>;
-  readonly #channel: Channel | undefined;
-  readonly #hasExternal: (() => boolean) | undefined;
-
-  constructor(
-    listeners: ReadonlySet<unknown>,
-    eventChannel: Channel | undefined,
-    hasExternal: (() => boolean) | undefined,
-  ) {
-    this.#listeners = listeners;
-    this.#channel = eventChannel;
-    this.#hasExternal = hasExternal;
-  }
-
-  /** Check this before creating an event that is expensive to create. */
-  get hasAny(): boolean {
-    return (
-      this.#listeners.size > 0 || this.#channel?.hasSubscribers === true || this.#hasExternal?.() === true
-    );
-  }
-}
-
 /**
  * Emits typed events to its listeners and to diagnostics channels. A listener that throws does not affect the
  * emitter or other listeners.
@@ -83,18 +59,13 @@ export class EventSubscribers {
 export class TypedEmitter<Events extends object> {
   /** Each registration is a separate object, because one function may be registered twice. */
   readonly #registrations = new Map<keyof Events, Set<Registration>>();
-  readonly #reportListenerError: (error: unknown) => void;
+  readonly #onListenerError: (error: unknown) => void;
   readonly #channels: EventChannels<Events>;
 
+  /** `onListenerError` must not throw. */
   constructor(onListenerError: (error: unknown) => void, channels: EventChannels<Events> = {}) {
     this.#channels = channels;
-    this.#reportListenerError = (error) => {
-      try {
-        onListenerError(error);
-      } catch {
-        // An error in the error handler cannot be reported anywhere.
-      }
-    };
+    this.#onListenerError = onListenerError;
   }
 
   /** Adds a listener. Returns the unsubscribe function. */
@@ -103,15 +74,16 @@ export class TypedEmitter<Events extends object> {
     listener: (event: Events[Name]) => unknown,
     { passive: isPassive = false }: ListenOptions = {},
   ): () => void {
-    const registrations = this.#registrationsFor(name);
+    const registrations = this.#registrations.get(name) ?? new Set<Registration>();
+    this.#registrations.set(name, registrations);
     const registration = { listener, isPassive };
     registrations.add(registration);
     return () => registrations.delete(registration);
   }
 
-  /** Returns a view of the subscribers; `hasExternal` reports subscribers outside of this emitter. */
-  subscribersOf(name: keyof Events, hasExternal?: () => boolean): EventSubscribers {
-    return new EventSubscribers(this.#registrationsFor(name), this.#channels[name], hasExternal);
+  /** Check this before creating an event that is expensive to create. */
+  hasListeners(name: keyof Events): boolean {
+    return (this.#registrations.get(name)?.size ?? 0) > 0 || this.#channels[name]?.hasSubscribers === true;
   }
 
   /** Whether the event has a listener that is not passive. */
@@ -123,16 +95,8 @@ export class TypedEmitter<Events extends object> {
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     const registrations = Array.from(this.#registrations.get(name) ?? []);
     for (const { listener } of registrations)
-      callListener(listener as (event: Events[Name]) => unknown, event, this.#reportListenerError);
+      callListener(listener as (event: Events[Name]) => unknown, event, this.#onListenerError);
     this.#channels[name]?.publish(event);
-  }
-
-  #registrationsFor(name: keyof Events): Set<Registration> {
-    const existing = this.#registrations.get(name);
-    if (existing !== undefined) return existing;
-    const registrations = new Set<Registration>();
-    this.#registrations.set(name, registrations);
-    return registrations;
   }
 }
 
