@@ -9,18 +9,17 @@ import {
   type McpToolInfo,
   parseToolInfo,
 } from "../config/server-features.js";
-import { type Limits, SERVER_DEFAULTS } from "../config/server-config.js";
+import { SERVER_DEFAULTS } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { estimateJsonLength } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
+import { isPlainObject, toObject } from "../json/json.js";
 import {
   assertRequestOptions,
   LIST_TOOLS_OPTIONS,
   type ListToolsOptions,
   type RequestOptions,
 } from "./call-options.js";
-import type { ClientEvents } from "./client-events.js";
 import type { RequestDependencies } from "./request-runner.js";
 import { type McpSkillInfo, normalizeUri, parseSkillInfo, SKILLS_EXTENSION } from "./skills/skill-info.js";
 
@@ -60,8 +59,13 @@ export async function listOrEmpty<Item>(
   }
 }
 
+/**
+ * Reads all pages of a list, sorted by key. All pages but the last are together limited like one response. All or
+ * nothing: a list that cannot be read completely is an error, never a shorter list. A single invalid item is skipped
+ * with a warning.
+ */
 async function readList<Item>(
-  { server, clock, events, lifecycle, runner }: RequestDependencies,
+  deps: RequestDependencies,
   kind: ListKind<Item>,
   options: RequestOptions,
   {
@@ -70,22 +74,73 @@ async function readList<Item>(
     isBackground = false,
   }: Pick<ListToolsOptions, "onTtl"> & BackgroundOption & { readonly capability?: string },
 ): Promise<Item[]> {
-  const remainingMs = startListTimeout({ clock, lifecycle });
-  return runner.runOperation(options, (send) =>
-    fetchAllPages(kind, {
-      server,
-      limits: () => lifecycle.config.limits,
-      requestPage: (params) =>
-        send(kind.method, params, {
-          totalMs: remainingMs(),
-          isIdempotent: true,
-          isBackground,
-          capability,
-        }),
-      events,
-      onTtl,
-    }),
-  );
+  const { server, events, lifecycle, runner } = deps;
+  const { method, itemName } = kind;
+  const remainingMs = startListTimeout(deps);
+  const itemsById = new Map<string, Item>();
+  const problems: string[] = [];
+  const cursors = new Set<string>();
+  let itemCount = 0;
+  let charCount = 0;
+  let ttlMs: number | undefined;
+  const createError = (failure: "invalid-response" | "too-large", problem: string) =>
+    new McpRuntimeError(failure, `Server "${server}" ${problem}.`, { server });
+  await runner.runOperation(options, async (send) => {
+    let cursor: string | undefined;
+    for (let pages = 1; ; pages += 1) {
+      const page = await send(method, cursor === undefined ? {} : { cursor }, {
+        totalMs: remainingMs(),
+        isIdempotent: true,
+        isBackground,
+        capability,
+      });
+      // Read after each page: the first request may resolve a dynamic server and with it other limits.
+      const { limits } = lifecycle.config;
+      const items = isPlainObject(page) ? page[kind.key] : undefined;
+      if (!isPlainObject(page) || !Array.isArray(items))
+        throw createError("invalid-response", `responded to ${method} without an array of ${itemName}s`);
+      // A server that ignores an empty cursor sends the first page again.
+      if (cursor === "" && items.every((item) => isKnown(item, itemsById, kind))) return;
+      itemCount += items.length;
+      if (itemCount > limits[kind.limit])
+        throw createError(
+          "too-large",
+          `lists more than ${limits[kind.limit]} ${itemName}s (limits.${kind.limit})`,
+        );
+      ttlMs = minTtl(ttlMs, page["ttlMs"]);
+      const knownItems = itemsById.size;
+      for (const item of items) {
+        const problem = addItem(item, itemsById, kind);
+        if (problem !== undefined) problems.push(problem);
+      }
+      const { nextCursor } = page;
+      if (nextCursor === undefined || nextCursor === null) return;
+      // A cursor that is not a string must not be mistaken for the end of the list.
+      if (typeof nextCursor !== "string")
+        throw createError("invalid-response", `sent a cursor of ${method} that is not a string`);
+      cursor = nextCursor;
+      // A server may send the same cursor with every page: the list goes on while a page has new items.
+      if (cursors.has(cursor) && itemsById.size === knownItems) {
+        // Some servers end a list with an empty cursor.
+        if (cursor === "") return;
+        throw createError("invalid-response", `repeated a cursor of ${method}: the list would never end`);
+      }
+      cursors.add(cursor);
+      const maxChars = Math.max(limits.responseBytes, MIN_LIST_CHARS);
+      charCount += estimateJsonLength(page, maxChars);
+      if (charCount > maxChars)
+        throw createError(
+          "too-large",
+          `lists ${itemName}s that are larger than one response may be. Raise limits.responseBytes`,
+        );
+      if (pages >= limits.pages)
+        throw createError("too-large", `lists more than ${limits.pages} pages (limits.pages)`);
+    }
+  });
+  events.listWarnings.reset();
+  for (const problem of problems) events.listWarnings.warn(`Server "${server}": ${problem}`, events);
+  if (ttlMs !== undefined) onTtl?.(ttlMs);
+  return [...itemsById.values()].toSorted((a, b) => (kind.idOf(a) < kind.idOf(b) ? -1 : 1));
 }
 
 /** All pages of a list share one total timeout; 0 means no timeout. */
@@ -121,77 +176,9 @@ export interface ListKind<Item> {
 /** A lower `limits.responseBytes` is about single pages. */
 const MIN_LIST_CHARS = SERVER_DEFAULTS.limits.responseBytes;
 
-interface FetchPagesOptions {
-  readonly server: string;
-  /** Read after each page: the first request may resolve a dynamic server and with it other limits. */
-  readonly limits: () => Limits;
-  readonly requestPage: (params: JsonObject) => Promise<unknown>;
-  readonly events: ClientEvents;
-  readonly onTtl?: ((ttlMs: number) => void) | undefined;
-}
-
-/**
- * Fetches all pages of a list, sorted by key. All pages but the last are together limited like one response. All or nothing: a list that cannot be read completely is an
- * error, never a shorter list. A single invalid item is skipped with a warning.
- */
-async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOptions): Promise<Item[]> {
-  const { requestPage } = options;
-  const itemsById = new Map<string, Item>();
-  const problems: string[] = [];
-  let itemCount = 0;
-  let charCount = 0;
-  const cursors = new Set<string>();
-  let cursor: string | undefined;
-  let ttlMs: number | undefined;
-  const finish = (): Item[] => {
-    options.events.listWarnings.reset();
-    for (const problem of problems)
-      options.events.listWarnings.warn(`Server "${options.server}": ${problem}`, options.events);
-    if (ttlMs !== undefined) options.onTtl?.(ttlMs);
-    return [...itemsById.values()].toSorted((a, b) => (kind.idOf(a) < kind.idOf(b) ? -1 : 1));
-  };
-  for (let pages = 1; ; pages += 1) {
-    const page = await requestPage(cursor === undefined ? {} : { cursor });
-    const limits = options.limits();
-    const items = isPlainObject(page) ? page[kind.key] : undefined;
-    if (!isPlainObject(page) || !Array.isArray(items))
-      throw invalidListError(options, `responded to ${kind.method} without an array of ${kind.itemName}s`);
-    // A server that ignores an empty cursor sends the first page again.
-    if (cursor === "" && items.every((item) => isKnown(item, itemsById, kind))) return finish();
-    itemCount += items.length;
-    if (itemCount > limits[kind.limit]) throw tooManyError(options, `${kind.itemName}s`, kind.limit);
-    ttlMs = minTtl(ttlMs, page["ttlMs"]);
-    const knownItems = itemsById.size;
-    for (const item of items) {
-      const problem = addItem(item, itemsById, kind);
-      if (problem !== undefined) problems.push(problem);
-    }
-    cursor = nextCursor(page["nextCursor"], kind.method, options);
-    if (cursor === undefined) return finish();
-    // A server may send the same cursor with every page: the list goes on while a page has new items.
-    if (cursors.has(cursor) && itemsById.size === knownItems) {
-      // Some servers end a list with an empty cursor.
-      if (cursor === "") return finish();
-      throw invalidListError(options, `repeated a cursor of ${kind.method}: the list would never end`);
-    }
-    cursors.add(cursor);
-    const maxChars = Math.max(limits.responseBytes, MIN_LIST_CHARS);
-    charCount += estimateJsonLength(page, maxChars);
-    if (charCount > maxChars) throw tooLargeError(options, kind);
-    if (pages >= limits.pages) throw tooManyError(options, "pages", "pages");
-  }
-}
-
 /** The lifetime of a list is the shortest lifetime of its pages. */
 function minTtl(ttlMs: number | undefined, pageTtlMs: unknown): number | undefined {
   return typeof pageTtlMs === "number" && pageTtlMs >= 0 ? Math.min(ttlMs ?? pageTtlMs, pageTtlMs) : ttlMs;
-}
-
-/** A cursor that is not a string must not be mistaken for the end of the list. */
-function nextCursor(value: unknown, method: string, options: FetchPagesOptions): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === "string") return value;
-  throw invalidListError(options, `sent a cursor of ${method} that is not a string`);
 }
 
 function isKnown<Item>(value: unknown, itemsById: ReadonlyMap<string, Item>, kind: ListKind<Item>): boolean {
@@ -219,27 +206,6 @@ function describeItem(value: unknown, { itemName }: { readonly itemName: string 
     .filter((text) => typeof text === "string")
     .find((text) => text !== "");
   return label === undefined ? `a ${itemName}` : `${itemName} "${excerpt(label)}"`;
-}
-
-function invalidListError({ server }: FetchPagesOptions, problem: string): McpRuntimeError {
-  return new McpRuntimeError("invalid-response", `Server "${server}" ${problem}.`, { server });
-}
-
-function tooManyError(
-  { limits, server }: FetchPagesOptions,
-  items: string,
-  limit: "pages" | ListKind<unknown>["limit"],
-): McpRuntimeError {
-  const text = `Server "${server}" lists more than ${limits()[limit]} ${items} (limits.${limit}).`;
-  return new McpRuntimeError("too-large", text, { server });
-}
-
-function tooLargeError(
-  { server }: FetchPagesOptions,
-  { itemName }: Pick<ListKind<unknown>, "itemName">,
-): McpRuntimeError {
-  const text = `Server "${server}" lists ${itemName}s that are larger than one response may be. Raise limits.responseBytes.`;
-  return new McpRuntimeError("too-large", text, { server });
 }
 
 /** All kinds of items that servers list. */
