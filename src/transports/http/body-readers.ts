@@ -9,36 +9,41 @@ export const discardBody: BodyReader = { data: () => undefined, end: () => undef
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-interface BufferedReaderEvents {
+interface BufferedReaderOptions {
+  readonly headers: ResponseHeaders;
+  readonly maxBytes: number;
   /** The bytes are valid until the callback returns. */
   readonly onBytes: (bytes: Buffer) => void;
-  /** The body is longer than `maxBytes`; the bytes received so far are discarded. */
+  /** The body is longer than `maxBytes`, perhaps only by its header; the bytes received so far are discarded. */
   readonly onTooLarge: () => void;
 }
 
 /** Collects a whole body. */
 export class BufferedReader implements BodyReader {
-  readonly #maxBytes: number;
-  readonly #events: BufferedReaderEvents;
+  readonly #options: BufferedReaderOptions;
   readonly #chunks = new ChunkCollector();
   #isTooLarge = false;
 
-  constructor(maxBytes: number, events: BufferedReaderEvents) {
-    this.#maxBytes = maxBytes;
-    this.#events = events;
+  constructor(options: BufferedReaderOptions) {
+    this.#options = options;
+    this.#limit(Number(options.headers["content-length"] ?? 0));
   }
 
   data(chunk: Buffer): void {
     if (this.#isTooLarge) return;
     this.#chunks.add(chunk);
-    if (this.#chunks.size <= this.#maxBytes) return;
-    this.#isTooLarge = true;
-    this.#chunks.clear();
-    this.#events.onTooLarge();
+    this.#limit(this.#chunks.size);
   }
 
   end(): void {
-    if (!this.#isTooLarge) this.#events.onBytes(this.#chunks.take());
+    if (!this.#isTooLarge) this.#options.onBytes(this.#chunks.take());
+  }
+
+  #limit(bytes: number): void {
+    this.#isTooLarge = bytes > this.#options.maxBytes;
+    if (!this.#isTooLarge) return;
+    this.#chunks.clear();
+    this.#options.onTooLarge();
   }
 }
 
@@ -122,9 +127,12 @@ export class EventStreamReader implements BodyReader {
   /** How long the server asks clients to wait before they reconnect. */
   retryMs: number | undefined;
 
-  constructor(maxBytes: number, events: EventStreamEvents) {
+  /** @param interrupted - The reader of a stream that this one continues. */
+  constructor(maxBytes: number, events: EventStreamEvents, interrupted?: EventStreamReader) {
     this.#maxBytes = maxBytes;
     this.#events = events;
+    this.lastEventId = interrupted?.lastEventId;
+    this.retryMs = interrupted?.retryMs;
     this.#parser = createParser({
       // Counts characters, of which there are never more than bytes.
       maxBufferSize: maxBytes,

@@ -130,10 +130,10 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
 
   #readJson(headers: ResponseHeaders): BodyReader {
     const { server, maxBytes } = this.#httpClient;
-    const onTooLarge = () => this.#fail(responseTooLargeError(server, maxBytes));
-    if (Number(headers["content-length"] ?? 0) > maxBytes) onTooLarge();
-    return new BufferedReader(maxBytes, {
-      onTooLarge,
+    return new BufferedReader({
+      headers,
+      maxBytes,
+      onTooLarge: () => this.#fail(responseTooLargeError(server, maxBytes)),
       onBytes: (bytes) => {
         this.#onText(toText(bytes));
         this.#failInvalid("it does not contain the response");
@@ -141,17 +141,15 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     });
   }
 
-  #readStream(resumed: EventStreamReader | undefined): EventStreamReader {
+  #readStream(interrupted: EventStreamReader | undefined): EventStreamReader {
     const { server, maxBytes } = this.#httpClient;
-    const stream = new EventStreamReader(maxBytes, {
-      onData: (data) => this.#onText(data),
+    const events = {
+      onData: (data: string) => this.#onText(data),
       onTooLarge: () => this.#fail(responseTooLargeError(server, maxBytes)),
       onEnd: () => this.#onStreamEnd(undefined),
-    });
-    stream.lastEventId = resumed?.lastEventId;
-    stream.retryMs = resumed?.retryMs;
-    this.#stream = stream;
-    return stream;
+    };
+    this.#stream = new EventStreamReader(maxBytes, events, interrupted);
+    return this.#stream;
   }
 
   #onText(text: string): void {

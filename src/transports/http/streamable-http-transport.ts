@@ -187,9 +187,8 @@ class ServerEventStream {
   }
 
   #read(): EventStreamReader {
-    const previous = this.#reader;
-    const reader = new EventStreamReader(this.#httpClient.maxBytes, {
-      onData: (data) => {
+    const events = {
+      onData: (data: string) => {
         this.#reopenDelayMs = INITIAL_REOPEN_DELAY_MS;
         this.#events.onData(data);
       },
@@ -198,11 +197,9 @@ class ServerEventStream {
         this.#scheduleReopen();
       },
       onEnd: () => this.#scheduleReopen(),
-    });
-    reader.lastEventId = previous?.lastEventId;
-    reader.retryMs = previous?.retryMs;
-    this.#reader = reader;
-    return reader;
+    };
+    this.#reader = new EventStreamReader(this.#httpClient.maxBytes, events, this.#reader);
+    return this.#reader;
   }
 
   #scheduleReopen(): void {

@@ -186,7 +186,7 @@ interface AwsRequest {
   readonly hostname: string;
   readonly port?: number | undefined;
   readonly path: string;
-  readonly query?: Readonly<Record<string, string | readonly string[] | null>> | undefined;
+  readonly query?: Readonly<Record<string, string>> | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array | undefined;
 }
@@ -251,7 +251,6 @@ export class AwsHttpHandler {
         reject(new WrappedError(failure));
       };
       const { server, maxBytes, redactor } = this.#options;
-      const onTooLarge = () => fail(responseTooLargeError(server, maxBytes));
       const handler = new HttpRequestHandler({
         onError: (error) =>
           fail(
@@ -264,9 +263,10 @@ export class AwsHttpHandler {
         onHeaders: (status, headers) => {
           pool.onResponseHeaders(headers);
           Object.assign(inFlight, { status, headers });
-          if (Number(headers["content-length"] ?? 0) > maxBytes) onTooLarge();
-          return new BufferedReader(maxBytes, {
-            onTooLarge,
+          return new BufferedReader({
+            headers,
+            maxBytes,
+            onTooLarge: () => fail(responseTooLargeError(server, maxBytes)),
             onBytes: (bytes) => {
               const body = Buffer.from(bytes);
               resolve({ response: { statusCode: status, headers: toHeaderRecord(headers), body } });
@@ -337,13 +337,7 @@ function toHttpRequest(request: AwsRequest): HttpRequest {
 }
 
 function toPath({ path, query = {} }: AwsRequest): string {
-  const pairs = Object.entries(query).flatMap(([key, value]) =>
-    [value]
-      .flat()
-      .map((item) =>
-        item === null ? encodeQueryText(key) : `${encodeQueryText(key)}=${encodeQueryText(item)}`,
-      ),
-  );
+  const pairs = Object.entries(query).map((pair) => pair.map(encodeQueryText).join("="));
   return pairs.length === 0 ? path : `${path}?${pairs.join("&")}`;
 }
 
