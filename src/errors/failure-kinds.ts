@@ -1,3 +1,5 @@
+import { RPC_CODES } from "./rpc-codes.js";
+
 /**
  * Every failure kind with a description of what happened, from the caller's point of view. Errors, call
  * outcomes and events use the same kinds.
@@ -60,16 +62,12 @@ export interface FailureEvidence {
   readonly networkCodes?: readonly unknown[] | undefined;
 }
 
-const METHOD_NOT_FOUND = -32_601;
-/** Specified for resources; servers use it for other things that they do not have, too. */
-const NOT_FOUND = -32_002;
-const INVALID_PARAMS = -32_602;
-/** The server does not support the protocol version of the request and did not run it. */
-const UNSUPPORTED_VERSION = -32_022;
-/** The server needs a client capability (elicitation, sampling or roots) that the request does not declare. */
-const MISSING_CLIENT_CAPABILITY = -32_021;
-/** Parse error, invalid request, invalid params, missing client capability. */
-const INVALID_REQUEST_CODES = new Set([-32_700, -32_600, -32_602, MISSING_CLIENT_CAPABILITY]);
+const INVALID_REQUEST_CODES: ReadonlySet<number> = new Set([
+  RPC_CODES.parseError,
+  RPC_CODES.invalidRequest,
+  RPC_CODES.invalidParams,
+  RPC_CODES.missingCapability,
+]);
 /** Error codes of a connection that was never established. */
 const CONNECT_ERROR_CODES: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
@@ -90,10 +88,10 @@ type ClassificationRule = readonly [FailureKind, (evidence: FailureEvidence) => 
  */
 const CLASSIFICATION_RULES: readonly ClassificationRule[] = [
   ["not-found", ({ isToolMissing }) => isToolMissing],
-  ["unsupported-protocol", ({ code }) => code === UNSUPPORTED_VERSION],
+  ["unsupported-protocol", ({ code }) => code === RPC_CODES.unsupportedVersion],
   [
     "session-lost",
-    ({ hadSession, status, code }) => hadSession && status === 404 && code !== METHOD_NOT_FOUND,
+    ({ hadSession, status, code }) => hadSession && status === 404 && code !== RPC_CODES.methodNotFound,
   ],
   [
     "session-lost",
@@ -108,11 +106,12 @@ const CLASSIFICATION_RULES: readonly ClassificationRule[] = [
   ["server-error", ({ status }) => status !== undefined && status >= 500],
   [
     "not-found",
-    ({ code, status }) => code === METHOD_NOT_FOUND || (code === NOT_FOUND && status === undefined),
+    ({ code, status }) =>
+      code === RPC_CODES.methodNotFound || (code === RPC_CODES.notFound && status === undefined),
   ],
   ["invalid-request", ({ status }) => status !== undefined],
   // The official SDK's servers return -32602 for unknown resources and prompts.
-  ["not-found", ({ code, isUnknownItem }) => isUnknownItem && code === INVALID_PARAMS],
+  ["not-found", ({ code, isUnknownItem }) => isUnknownItem && code === RPC_CODES.invalidParams],
 
   ["invalid-request", ({ code }) => code !== undefined && INVALID_REQUEST_CODES.has(code)],
   ["server-error", ({ code }) => code !== undefined],
@@ -146,7 +145,7 @@ export function isOutcomeUnknown(kind: FailureKind): boolean {
 
 /** Returns a hint for fixing an error with this JSON-RPC code, or an empty string. */
 export function hintForCode(code: number | undefined): string {
-  return code === MISSING_CLIENT_CAPABILITY
+  return code === RPC_CODES.missingCapability
     ? "The server needs a client capability: configure a handler in its definition (onElicitationRequest, onSamplingRequest or roots)."
     : "";
 }

@@ -3,15 +3,10 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import { ZOD_CONTEXT } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { RPC_CODES } from "../errors/rpc-codes.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import {
-  HEADER_MISMATCH,
-  INVALID_PARAMS,
-  LISTEN_METHOD,
-  META_KEYS,
-  MODERN_VERSION,
-} from "../transports/http/modern-era.js";
+import { LISTEN_METHOD, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
 import { invalidResponseError } from "../transports/json-rpc.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
 import { DISCOVER_METHOD, mayRequireSession, rejectsModernEra, toEnvelope } from "./protocol-eras.js";
@@ -243,7 +238,7 @@ class ModernSession extends ChannelSession implements Session {
     try {
       return await this.#requestUntilComplete(request);
     } catch (error) {
-      const isMissing = error instanceof McpRuntimeError && error.code === INVALID_PARAMS;
+      const isMissing = error instanceof McpRuntimeError && error.code === RPC_CODES.invalidParams;
       throw isMissing ? error.with({ kind: "not-found" }) : error;
     }
   }
@@ -254,7 +249,7 @@ class ModernSession extends ChannelSession implements Session {
     try {
       return await this.#requestUntilComplete(request, sentHeaders);
     } catch (error) {
-      if (!(error instanceof McpRuntimeError) || error.code !== HEADER_MISMATCH) throw error;
+      if (!(error instanceof McpRuntimeError) || error.code !== RPC_CODES.headerMismatch) throw error;
       await this.#refreshToolHeaders(request);
       const requiredHeaders = this.#toolHeaders.headersFor(request.params);
       if (requiredHeaders === undefined || JSON.stringify(requiredHeaders) === JSON.stringify(sentHeaders))

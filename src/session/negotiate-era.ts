@@ -1,13 +1,9 @@
 import type { ProtocolOption } from "../config/server-definition.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { RPC_CODES } from "../errors/rpc-codes.js";
 import { appendSentence } from "../errors/sanitize-text.js";
-import {
-  MODERN_VERSION,
-  UNSUPPORTED_VERSION,
-  UNKNOWN_METHOD,
-  PROTOCOL_CODES,
-} from "../transports/http/modern-era.js";
+import { MODERN_VERSION, PROTOCOL_CODES } from "../transports/http/modern-era.js";
 import { rejectsModernEra, toEnvelope } from "./protocol-eras.js";
 import type { OpenSessionOptions } from "./open-session.js";
 import type { SessionChannel } from "./session-channel.js";
@@ -23,7 +19,10 @@ export interface DetectedEra {
 }
 
 /** The server itself reports that it does not know the method or the protocol version. */
-const UNKNOWN_METHOD_CODES: ReadonlySet<unknown> = new Set([UNKNOWN_METHOD, UNSUPPORTED_VERSION]);
+const UNKNOWN_METHOD_CODES: ReadonlySet<unknown> = new Set([
+  RPC_CODES.methodNotFound,
+  RPC_CODES.unsupportedVersion,
+]);
 /** Statuses with which servers reject a body that they do not understand. */
 const ENVELOPE_REJECTED_STATUSES: ReadonlySet<number> = new Set([400, 406, 415, 422]);
 const DISCONNECT_KINDS: ReadonlySet<FailureKind> = new Set(["connection-lost", "not-sent"]);
@@ -114,7 +113,7 @@ async function openWithoutEnvelope(
   return discoverModern().catch((error: unknown) => {
     if (!rejectsModernEra(error)) throw error;
     // Without `initialize` there is nothing left to try.
-    if (rejection.code === UNKNOWN_METHOD) throw withDiscoverFailure(rejection, error);
+    if (rejection.code === RPC_CODES.methodNotFound) throw withDiscoverFailure(rejection, error);
     return initializePlain().catch((plainError) => {
       if (!rejectsModernEra(plainError) || !isCoded) throw plainError;
       throw withDiscoverFailure(rejection, error);

@@ -14,6 +14,7 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { RPC_CODES } from "../errors/rpc-codes.js";
 import { describeThrown, printValue } from "../errors/sanitize-text.js";
 import { type JsonObject, omitUndefined } from "../json/json.js";
 
@@ -226,7 +227,6 @@ function toResult(value: unknown, textResult: object): never {
   return (typeof value === "object" && value !== null ? value : textResult) as never;
 }
 
-const RESOURCE_NOT_FOUND = -32_002;
 const RESOURCES = {
   key: "resources",
   extra: (position: number) => ({ uri: `test://${position}`, name: `resource-${position}` }),
@@ -250,7 +250,7 @@ function serveResources(server: Server, behavior: TestServerBehavior, subscribed
   });
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params }, { signal, requestInfo }) => {
     const resource = behavior.resources?.find(({ uri }) => uri === params.uri);
-    if (resource === undefined) throw new McpError(RESOURCE_NOT_FOUND, `Resource ${params.uri} not found`);
+    if (resource === undefined) throw new McpError(RPC_CODES.notFound, `Resource ${params.uri} not found`);
     const read = await resource.read({ signal, headers: requestInfo?.headers ?? {} });
     return { contents: Array.isArray(read) ? read : [toContent(resource, read)] };
   });

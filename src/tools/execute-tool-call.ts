@@ -3,6 +3,7 @@ import type { CallInput, CallToolOptions, ToolCall } from "../client/call-option
 import { ToolResult } from "../client/tool-result.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { RPC_CODES } from "../errors/rpc-codes.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { collectTexts } from "./argument-injector.js";
@@ -241,7 +242,6 @@ function minTimeout(runTimeout: unknown, timeoutMs: number | undefined): number 
   return timeoutMs === undefined || timeoutMs === 0 ? runTimeout : Math.min(runTimeout, timeoutMs);
 }
 
-const INVALID_PARAMS = -32_602;
 /** A tool list that is younger is reused, so a failing tool causes at most one list request per interval. */
 const LIST_TTL_MS = 60_000;
 /** How long a failed call waits for the tool list before its failure is reported as it is. */
@@ -265,7 +265,9 @@ async function isToolMissing({ runtime, context, cancellation }: ToolRun): Promi
 
 function isInvalidParams(error: unknown): error is McpRuntimeError {
   return (
-    error instanceof McpRuntimeError && error.kind === "invalid-request" && error.code === INVALID_PARAMS
+    error instanceof McpRuntimeError &&
+    error.kind === "invalid-request" &&
+    error.code === RPC_CODES.invalidParams
   );
 }
 

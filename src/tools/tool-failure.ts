@@ -2,6 +2,7 @@ import type { ToolResult } from "../client/tool-result.js";
 import type { ToolArtifact, ToolFailure } from "./content/tool-content.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { type FailureDetails, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { RPC_CODES } from "../errors/rpc-codes.js";
 import { excerpt, printValue } from "../errors/sanitize-text.js";
 import type { ToolRun, ToolRuntime } from "./tool-run.js";
 
@@ -105,7 +106,6 @@ const FAILURE_TEXTS: Partial<Record<FailureKind, readonly [summary: string, hint
   cancelled: ["Its task was cancelled.", NOT_AGAIN],
 };
 
-const INVALID_PARAMS = -32_602;
 const MAY_HAVE_RUN = "The tool may have run: check before you call it again.";
 
 /**
@@ -120,7 +120,7 @@ export function toFailureMessage(error: McpRuntimeError, toolName: string): stri
   const isSafe =
     error.issues.length > 0 || error.code !== undefined || error.kind === "denied" || isOwnMessage;
   const isCorrectable =
-    error.kind === "invalid-request" && (error.issues.length > 0 || error.code === INVALID_PARAMS);
+    error.kind === "invalid-request" && (error.issues.length > 0 || error.code === RPC_CODES.invalidParams);
   const next = isCorrectable ? "Correct the arguments and call the tool again." : hint;
   const lines = [
     `Tool "${toolName}" failed: ${isSafe ? error.message : summary}`,

@@ -8,6 +8,7 @@ import { ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { RPC_CODES } from "../errors/rpc-codes.js";
 import { appendSentence, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { type JsonObject, omitUndefined } from "../json/json.js";
 import type { ManagedServer } from "../manager/managed-server.js";
@@ -184,7 +185,10 @@ function toBlock(resource: McpResourceContent, { isOnly }: { readonly isOnly: bo
   return { type: "text", text: isOnly ? text : `${uri}:\n${text}` };
 }
 
-const NO_SUCH_RESOURCE: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
+const NO_SUCH_RESOURCE: ReadonlySet<number | undefined> = new Set([
+  RPC_CODES.notFound,
+  RPC_CODES.invalidParams,
+]);
 
 /** A wrong URI is an argument error, which the model can correct. */
 function toResourceError(error: unknown): unknown {

@@ -3,6 +3,7 @@ import type { JsonRpcMessage } from "../config/message-transport.js";
 import { classifyFailure, hintForCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { RPC_CODES } from "../errors/rpc-codes.js";
 import { MAX_TEXT_LENGTH, printValue, truncate } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 
@@ -21,7 +22,6 @@ export interface ErrorContext {
   readonly redactor: Redactor;
 }
 
-const INTERNAL_ERROR = -32_603;
 const NO_REASON = "The server did not give a reason.";
 
 export function isRequest(
@@ -145,7 +145,7 @@ class RpcServerError extends Error {
     const isOther = !isPlainObject(error) && !Array.isArray(error);
     const { code, message, data } = isOther ? { message: printValue(error) } : toObject(error);
     super(typeof message === "string" ? message : NO_REASON);
-    this.code = Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR;
+    this.code = Number.isSafeInteger(code) ? (code as number) : RPC_CODES.internalError;
     this.data = data;
   }
 }

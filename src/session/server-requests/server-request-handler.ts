@@ -5,6 +5,7 @@ import type {
   ServerRequestContext,
   ServerRequestHandlers,
 } from "../../config/server-request-handlers.js";
+import { RPC_CODES } from "../../errors/rpc-codes.js";
 import { type JsonObject, omitUndefined } from "../../json/json.js";
 
 /**
@@ -16,12 +17,7 @@ export type ServerRequestHandler = (
 ) => (context: ServerRequestContext) => Promise<JsonObject>;
 
 /** JSON-RPC error codes, and the code that MCP uses when the user rejects a request. */
-export const HANDLER_ERROR_CODES = {
-  userRejected: -1,
-  methodNotFound: -32_601,
-  invalidParams: -32_602,
-  internalError: -32_603,
-} as const;
+export const HANDLER_ERROR_CODES = { ...RPC_CODES, userRejected: -1 } as const;
 
 /** Fails a request from the server. Only the message is sent to the server; the warning is logged locally. */
 export class HandlerError extends Error {

@@ -1,3 +1,4 @@
+import { RPC_CODES } from "../../errors/rpc-codes.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 
@@ -59,20 +60,13 @@ export function encodeHeaderValue(value: string): string {
   return isSafe ? value : `=?base64?${Buffer.from(value, "utf8").toString("base64")}?=`;
 }
 
-/** The request headers do not match the request body. */
-export const HEADER_MISMATCH = -32_020;
-export const INVALID_PARAMS = -32_602;
-export const UNKNOWN_METHOD = -32_601;
-const MISSING_CAPABILITY = -32_021;
-export const UNSUPPORTED_VERSION = -32_022;
-
 /** The errors with which a server that has parsed a message rejects its method, version, headers or params. */
 export const PROTOCOL_CODES: ReadonlySet<unknown> = new Set([
-  UNKNOWN_METHOD,
-  INVALID_PARAMS,
-  HEADER_MISMATCH,
-  MISSING_CAPABILITY,
-  UNSUPPORTED_VERSION,
+  RPC_CODES.methodNotFound,
+  RPC_CODES.invalidParams,
+  RPC_CODES.headerMismatch,
+  RPC_CODES.missingCapability,
+  RPC_CODES.unsupportedVersion,
 ]);
 
 /** Statuses about authorization, rate or time: they reveal nothing about the protocol of the server. */
