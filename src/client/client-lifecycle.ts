@@ -50,7 +50,7 @@ interface ClientLifecycleOptions extends ClientContext {
 }
 
 /** Gives a call the connection of the epoch it began in, until it is released. */
-export interface CallLease {
+interface CallLease {
   /** Returns the connection synchronously once it is open: most calls need not wait. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly release: () => void;

@@ -158,7 +158,7 @@ function isNotFound(error: unknown): boolean {
 }
 
 /** Describes a kind of item that servers list. */
-export interface ListKind<Item> {
+interface ListKind<Item> {
   readonly method: string;
   /** The key of the items in a page. */
   readonly key: string;

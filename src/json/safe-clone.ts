@@ -13,7 +13,7 @@ interface JsonProblem {
   readonly message: string;
 }
 
-export interface SafeCloneResult {
+interface SafeCloneResult {
   readonly copy: unknown;
   /** If not empty, the copy is incomplete. */
   readonly problems: readonly JsonProblem[];

@@ -4,7 +4,7 @@ import { printValue } from "../errors/sanitize-text.js";
 import type { buildConnector, Pool } from "undici";
 import { toBasicAuth } from "../config/collect-secrets.js";
 
-export interface HttpProxy {
+interface HttpProxy {
   readonly url: URL;
   /** The environment variable that it was read from. */
   readonly variable: string;

@@ -45,7 +45,7 @@ export interface ClientMetrics extends CallMetrics {
 }
 
 /** The sum of the metrics of several clients. */
-export type TotalMetrics = Omit<ClientMetrics, "tools" | "methods">;
+type TotalMetrics = Omit<ClientMetrics, "tools" | "methods">;
 
 /** A completed request. The fields are read in place, without allocating on the hot path. */
 interface EndedRequest {

@@ -100,7 +100,7 @@ function retryDelay({ retryAt }: McpRuntimeError, backoff: Backoff): number {
   return retryAt === undefined ? waitMs : Math.max(waitMs, retryAt.getTime() - Date.now());
 }
 
-export interface BackoffOptions {
+interface BackoffOptions {
   readonly baseDelayMs: number;
   readonly maxDelayMs: number;
   /** Returns a number from 0 to 1. */

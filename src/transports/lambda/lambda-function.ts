@@ -97,7 +97,7 @@ async function assertRegion(client: LambdaClient, server: string): Promise<void>
   }
 }
 
-export interface LambdaErrorContext extends ErrorContext {
+interface LambdaErrorContext extends ErrorContext {
   readonly functionName: string;
 }
 
