@@ -46,7 +46,7 @@ export const driftCommand: Command = async (context) => {
   const baselines =
     source.folder === undefined
       ? toBaselines(resources, selection)
-      : await readStored(source.folder, selection);
+      : await readStored(source.folder, selection, context);
   const servers = baselines.flatMap(({ server, tools }) => (tools === undefined ? [] : (server ?? [])));
   return withConnectedServers({ ...selection, servers }, context, async ({ connected, findings }) => {
     const rows = baselines.map((baseline): ComparedBaseline => {
@@ -87,8 +87,12 @@ function parseBaselineSource({ line, terminal }: CommandContext): BaselineSource
   );
 }
 
-async function readStored(folder: string, { servers }: ServerSelection): Promise<Baseline[]> {
-  await using store = fileStore(folder);
+async function readStored(
+  folder: string,
+  { servers }: ServerSelection,
+  { logger }: CommandContext,
+): Promise<Baseline[]> {
+  await using store = fileStore(folder, { logger });
   const reading = servers.map(async (server) => ({
     name: server.name,
     server,

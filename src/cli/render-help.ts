@@ -19,11 +19,11 @@ const MAX_WIDTH = 100;
 
 type Row = readonly [left: string, right: string];
 
-/** Renders the overview, or the help of one command. */
-export function renderHelp(command: CommandName | undefined, page: Page): string {
+/** Returns the lines of the overview, or the help of one command. */
+export function renderHelp(command: CommandName | undefined, page: Page): string[] {
   const sections =
     command === undefined ? renderOverview(page) : renderCommandHelp(COMMANDS[command], command, page);
-  return `${sections.join("\n\n")}\n`;
+  return sections.join("\n\n").split("\n");
 }
 
 function renderOverview(page: Page): string[] {

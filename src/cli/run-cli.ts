@@ -6,7 +6,15 @@ import { type CommandLine, parseCommandLine, type CommandName } from "./command-
 import type { Command, Outcome } from "./command-context.js";
 import { toExitCode, UsageError } from "./exit-codes.js";
 import { renderHelp } from "./render-help.js";
-import { Spinner, createPage, formatJson, renderStatus, type Terminal, writeLines } from "./terminal.js";
+import {
+  Spinner,
+  createPage,
+  formatJson,
+  renderStatus,
+  type Terminal,
+  writeLines,
+  writeVerbatim,
+} from "./terminal.js";
 import { wrapIndented } from "./text-format.js";
 
 /** Lazy-loaded, so that help is printed quickly. */
@@ -35,10 +43,9 @@ export async function runCli(
     const exitCode = toExitCode(exit);
     const document = { command, ok: exit === "ok", exitCode, ...json };
     const stream = terminal[streamName];
-    const page = createPage(stream, terminal.env);
-    if (wantsJson) terminal.stdout.write(`${formatJson(document)}\n`);
-    else if (isVerbatim && stream.isTTY !== true) stream.write(`${render(page).join("\n")}\n`);
-    else writeLines(stream, render(page), page);
+    const write = isVerbatim && stream.isTTY !== true ? writeVerbatim : writeLines;
+    if (wantsJson) writeLines(terminal.stdout, formatJson(document).split("\n"));
+    else write(stream, render(createPage(stream, terminal.env)));
     return exitCode;
   };
   try {
@@ -56,8 +63,8 @@ export async function runCli(
 /** Returns true if help or the version was requested and printed. */
 function printHelpOrVersion({ flags, command }: CommandLine, { stdout, env }: Terminal): boolean {
   const wantsHelp = flags.has("help") || (command === undefined && !flags.has("version"));
-  if (wantsHelp) stdout.write(renderHelp(command, createPage(stdout, env)));
-  else if (flags.has("version")) stdout.write(`${CLIENT_INFO.version}\n`);
+  if (wantsHelp) writeLines(stdout, renderHelp(command, createPage(stdout, env)));
+  else if (flags.has("version")) writeLines(stdout, [CLIENT_INFO.version]);
   else return false;
   return true;
 }

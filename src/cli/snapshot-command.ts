@@ -47,7 +47,7 @@ export const snapshotCommand: Command = async (context) => {
     if (isPrinted && !line.flags.has("json")) {
       const hints = unnamed.map((server) => renderNameHint(server, errorPage));
       const lines = exit === "ok" ? hints : renderReport(errorPage);
-      if (lines.length > 0) writeLines(terminal.stderr, lines, errorPage);
+      if (lines.length > 0) writeLines(terminal.stderr, lines);
     }
     return {
       exit,

@@ -1,7 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
-import { inspect, styleText } from "node:util";
 import { describeThrown } from "../errors/sanitize-text.js";
 import { UsageError } from "./exit-codes.js";
 import type { Severity } from "./report/finding.js";
@@ -46,45 +46,54 @@ function isBelow(path: string): boolean {
   return path !== "" && !path.startsWith("..") && !isAbsolute(path);
 }
 
-/** The text styles. Apply them after layout: the width functions would escape them. */
-const STYLES = { success: "green", error: "red", warning: "yellow", dim: "dim", bold: "bold" } as const;
-/** The escape sequences of the styles, the only ones that are printed. */
-const STYLE_SEQUENCE = new RegExp(
-  `(\\u001b\\[(?:${Object.values(STYLES)
-    .flatMap((style) => inspect.colors[style] ?? [])
-    .join("|")})m)`,
-);
+/** The text styles, by the numbers that start and end them. Apply them after layout: the width functions would escape them. */
+const STYLES = {
+  success: [32, 39],
+  error: [31, 39],
+  warning: [33, 39],
+  dim: [2, 22],
+  bold: [1, 22],
+} as const;
+/**
+ * Starts a style until it is written. It is random, so that a text of others cannot contain one: only what a page has
+ * styled becomes an escape sequence, also where a text is not escaped before it becomes part of a line.
+ */
+const STYLE_MARK = `\u001b${randomUUID()}`;
+const MARKED_STYLE = new RegExp(`${STYLE_MARK}(\\[\\d+m)`);
 
 type Colors = Readonly<Record<keyof typeof STYLES, (text: string) => string>>;
 
 /** Layout parameters of the output. */
 export interface Page {
   readonly colors: Colors;
-  readonly isColored: boolean;
   readonly columns: number;
 }
 
 export function createPage(stream: OutputStream, env: Terminal["env"]): Page {
   const isColored = supportsColor(stream, env);
-  const entries = Object.entries(STYLES).map(([name, style]) => {
-    // The decision is made here, not by `styleText`, which checks the streams of the process.
+  const entries = Object.entries(STYLES).map(([name, [start, end]]) => {
     const apply = (text: string) => {
       const escaped = escapeText(text);
-      return isColored && text !== "" ? styleText(style, escaped, { validateStream: false }) : escaped;
+      return isColored && text !== "" ? `${STYLE_MARK}[${start}m${escaped}${STYLE_MARK}[${end}m` : escaped;
     };
     return [name, apply];
   });
-  return { colors: Object.fromEntries(entries) as Colors, isColored, columns: getColumns(stream) };
+  return { colors: Object.fromEntries(entries) as Colors, columns: getColumns(stream) };
 }
 
-/** Writes lines of output. Everything in them is escaped, except for the styles of the page. */
-export function writeLines(stream: OutputStream, lines: readonly string[], { isColored }: Page): void {
-  const escapeLine = (line: string) =>
-    line
-      .split(STYLE_SEQUENCE)
-      .map((part, index) => (isColored && index % 2 === 1 ? part : escapeText(part)))
-      .join("");
-  stream.write(`${lines.map(escapeLine).join("\n")}\n`);
+/** Writes lines of output. Everything in them is escaped, except for the styles of a page. */
+export function writeLines(stream: OutputStream, lines: readonly string[]): void {
+  stream.write(`${lines.map((line) => renderStyles(line, escapeText)).join("\n")}\n`);
+}
+
+/** Writes lines for another program, unchanged except for the styles of a page. */
+export function writeVerbatim(stream: OutputStream, lines: readonly string[]): void {
+  stream.write(`${lines.map((line) => renderStyles(line, (text) => text)).join("\n")}\n`);
+}
+
+function renderStyles(line: string, toPrinted: (text: string) => string): string {
+  const parts = line.split(MARKED_STYLE);
+  return parts.map((part, index) => (index % 2 === 1 ? `\u001b${part}` : toPrinted(part))).join("");
 }
 
 /** Formats a JSON document. It stays the same document with escapes in its strings, so files and pipes get them, too. */

@@ -85,9 +85,10 @@ export function wrapToWidth(text: string, columns: number): string[] {
 /** Marks the further lines of a text, so that they do not look like output of their own. */
 const QUOTE = "│ ";
 
-/** Splits a text of others into lines. All but the first are quoted. */
-export function quoteLines(text: string): string[] {
-  return text.split("\n").map((line, index) => (index === 0 ? line : QUOTE + line));
+/** Escapes a text of others and wraps it at `columns`. All lines but the first are quoted. */
+export function quoteLines(text: string, columns: number): string[] {
+  const lines = text.split("\n").flatMap((line) => wrapToWidth(line, columns - QUOTE.length));
+  return lines.map((line, index) => (index === 0 ? line : QUOTE + line));
 }
 
 /**

@@ -68,9 +68,15 @@ function renderText(finding: Finding, { colors, columns }: Page): string[] {
   const { severity, text, code, server } = finding;
   const message = formatFinding({ ...finding, text: stripServerName(text, server) });
   const [first = "", ...others] = message.split("\n");
-  const withCode = [`${first} [${code}]`, ...others].join("\n");
-  const lines = wrapIndented(withCode, columns, 2, `${renderStatus(severity, colors)} `);
-  return lines.map((line) => line.replace(`[${code}]`, () => colors.dim(`[${code}]`)));
+  const label = `[${code}]`;
+  const firstLine = `${first} ${label}`;
+  const prefix = `${renderStatus(severity, colors)} `;
+  const lines = wrapIndented([firstLine, ...others].join("\n"), columns, 2, prefix);
+  // Not elsewhere: the text of a server may contain the same.
+  const labelled = wrapIndented(firstLine, columns, 2).length - 1;
+  return lines.map((line, index) =>
+    index === labelled && line.endsWith(label) ? line.slice(0, -label.length) + colors.dim(label) : line,
+  );
 }
 
 function renderHint(hint: string, { columns, colors }: Page): string[] {
