@@ -16,8 +16,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-    // The reader of the pipe has closed it, for example `… | head`.
-    if (code === "EPIPE") process.exit();
+    // The reader has closed the pipe, for example `… | head`: the command still closes its connections and sets its code.
+    if (code === "EPIPE") return;
     if (stream === process.stdout) process.stderr.write(`✗ The output cannot be written: ${message}.\n`);
     process.exit(toExitCode("failed"));
   });

@@ -52,6 +52,7 @@ export function textWidth(text: string): number {
 
 /** Escapes a text and truncates it to a number of columns, with an ellipsis. */
 export function truncateToWidth(text: string, columns: number): string {
+  if (columns < 1) return "";
   const escaped = escapeText(text);
   if (textWidth(escaped) <= columns) return escaped;
   let remaining = columns - 1;

@@ -31,6 +31,8 @@ function needsConsent({ scope, config, variables }: SelectedServer): boolean {
 }
 
 const MAX_NAME_WIDTH = 40;
+/** With less space than this next to the names, the texts are below them. */
+const MIN_TEXT_WIDTH = 30;
 /** With more lines than this, the first may have scrolled away, so the question includes the number of servers. */
 const MAX_LINES = 15;
 
@@ -40,13 +42,16 @@ const MAX_LINES = 15;
  */
 function formatQuestion(servers: readonly SelectedServer[], terminal: Terminal): string[] {
   const { columns } = createPage(terminal.stderr, terminal.env);
-  const names = servers.map(({ name }) => truncateToWidth(name, MAX_NAME_WIDTH));
-  const width = Math.max(...names.map(textWidth));
+  const names = servers.map(({ name }) => truncateToWidth(name, Math.min(MAX_NAME_WIDTH, columns - 2)));
+  const indent = Math.max(...names.map(textWidth)) + 4;
+  const isNarrow = columns - indent < MIN_TEXT_WIDTH;
   const rows = servers.flatMap((server, index) => {
-    const prefix = `  ${padToWidth(names[index] ?? "", width)}  `;
+    const name = `  ${names[index] ?? ""}`;
     // What the file itself calls a secret, such as a part of its command, is shown.
-    const effect = describeEffect(server, terminal, (text) => text);
-    return wrapIndented(escapeText(`${effect} (${server.file ?? ""})`), columns, width + 4, prefix);
+    const described = describeEffect(server, terminal, (text) => text);
+    const effect = escapeText(`${described} (${server.file ?? ""})`);
+    if (isNarrow) return [name, ...wrapIndented(effect, columns, 4)];
+    return wrapIndented(effect, columns, indent, padToWidth(name, indent));
   });
   const question = rows.length > MAX_LINES ? `Continue with all ${servers.length}?` : "Continue?";
   return ["Config files in this folder would:", ...rows, question];

@@ -46,12 +46,56 @@ function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {
 
 /** Runs on a pseudo-terminal. Data written to stdin is typed on the terminal. */
 function runOnTerminal(cwd: string, columns: number, ...args: readonly string[]): Running {
+  return runOnTerminalOfType("xterm-256color", cwd, columns, ...args);
+}
+
+function runOnTerminalOfType(
+  TERM: string | undefined,
+  cwd: string,
+  columns: number,
+  ...args: readonly string[]
+): Running {
   const quoted = [...MAIN, ...args].map((argument) => `'${argument}'`).join(" ");
   const command = ["script", "-qec", `stty cols ${columns}; exec ${quoted}`, "/dev/null"];
-  return run(command, cwd, { TERM: "xterm-256color", SHELL: "/bin/sh" });
+  return run(command, cwd, { TERM, SHELL: "/bin/sh" });
+}
+
+/** Commands in the folder of `createDriftedProject`, with their exit codes. */
+const COMMANDS: readonly (readonly [code: number, command: string])[] = [
+  [1, "list"],
+  [5, "call up fails"],
+  [2, "call up missing"],
+  [1, "doctor"],
+  [3, "drift agent.json"],
+  [1, "snapshot"],
+  [0, "describe up fails"],
+];
+
+/** A folder with a server that works, one that does not, and an agent whose tools are not those of the servers. */
+function createDriftedProject(url: string): TemporaryFolder {
+  const inputSchema = { type: "object" };
+  const agent = { $resourceType: "mcp", name: "up", availableTools: [{ name: "removed", inputSchema }] };
+  return new TemporaryFolder({
+    ".mcp.json": { mcpServers: { up: { url }, down: { url: "http://127.0.0.1:1/mcp" } } },
+    "agent.json": { resources: [agent] },
+  });
+}
+
+function startFailingServer() {
+  const fail = () => ({ isError: true, content: [{ type: "text", text: "no" }] });
+  return startMcpTestServer({ tools: [{ name: "fails", description: "Fails.", run: fail }] });
 }
 
 describe.runIf(hasScript)("on a pseudo-terminal", () => {
+  it.each(COMMANDS)("of 20 columns and no type, %i is the exit code of %s", SLOW, async (code, line) => {
+    await using server = await startFailingServer();
+    using folder = createDriftedProject(server.url);
+    const command = runOnTerminalOfType(undefined, folder.path, 20, ...line.split(" "));
+    expect([await command.ended, command.output]).toEqual([code, expect.stringMatching(/\S/)]);
+    expect(command.output).not.toMatch(/^\s+at /m);
+    expect(server.openSessions).toEqual([]);
+  });
+
   it("the output has colors, fits 40 columns, and the spinner is erased at the end", SLOW, async () => {
     await using server = await startMcpTestServer();
     server.addFault({ type: "delay", ms: 300 }, { method: "initialize", times: 1 });
@@ -91,6 +135,16 @@ describe.runIf(hasScript)("on a pseudo-terminal", () => {
 });
 
 describe("on a pipe", () => {
+  it.each(COMMANDS)("that is closed, %i is the exit code of %s", SLOW, async (code, line) => {
+    await using server = await startFailingServer();
+    using folder = createDriftedProject(server.url);
+    const command = run([...MAIN, ...line.split(" ")], folder.path, { LANGCHAIN_MCP_LOG: "debug" });
+    command.child.stdout?.destroy();
+    command.child.stderr?.destroy();
+    expect(await command.ended).toBe(code);
+    expect(server.openSessions).toEqual([]);
+  });
+
   it("--json prints one document to stdout, and a closed pipe ends the process", SLOW, async () => {
     await using server = await startMcpTestServer();
     using folder = createProject({ weather: { url: server.url } });

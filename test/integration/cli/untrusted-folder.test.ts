@@ -253,6 +253,17 @@ describe("the question about a project file", () => {
     expect([code, question.split("\n").length < 20]).toEqual([4, true]);
   });
 
+  it.each([20, 40, 60])("fits a terminal of %i columns, below long names", async (columns) => {
+    const args = ["word ".repeat(40)];
+    using folder = createProject({ ["name".repeat(20)]: { command: "a", args }, b: { command: "b", args } });
+    const terminal = createFakeTerminal({ cwd: folder.path, columns, env: { NO_COLOR: "1" } });
+    const { question } = await answer(terminal, "n", "list");
+    const lines = question.split("\n").slice(1, -1);
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    expect(lines.length).toBeLessThan(50);
+    expect(question.split("word").length).toBe(81);
+  });
+
   it("reports when a text is too long to be shown", async () => {
     const question = await askAbout({ child: { command: "sh", args: ["-c", "x".repeat(9_000)] } });
     expect(question).toMatch(/x… \(and 8506 more characters: read the file\) \(\.mcp\.json\)/);
