@@ -49,7 +49,7 @@ const OPTION_TABLE = {
   recovery: { text: "also check recovery from a lost session" },
   store: {
     value: "<store>",
-    text: "a folder with stored tool lists; for a registry also redis://… or dynamodb:<table>",
+    text: "drift: a folder with stored tool lists; publish, withdraw: redis://…, dynamodb:<table> or a folder",
   },
   json: { text: "print one JSON document to stdout" },
   help: { short: "h", text: "print help" },
@@ -271,6 +271,8 @@ function toCommand(input: string): CommandName {
   throw new UsageError(`Unknown command "${input}".`, suggestName(input, COMMAND_NAMES, COMMANDS_HINT));
 }
 
+const NAMES = new Intl.ListFormat("en");
+
 function assertOptionAllowed(name: OptionName, command: CommandName | undefined): void {
   if (COMMON_OPTIONS.includes(name)) return;
   if (command === undefined) throw new UsageError("Missing command.", COMMANDS_HINT);
@@ -281,5 +283,5 @@ function assertOptionAllowed(name: OptionName, command: CommandName | undefined)
       COMMANDS[candidate].options.includes(name) ||
       (SERVER_OPTIONS.includes(name) && COMMANDS[candidate].hasNoServers !== true),
   );
-  throw new UsageError(`${command} has no option --${name}.`, `It is an option of ${owners.join(" and ")}.`);
+  throw new UsageError(`${command} has no option --${name}.`, `It is an option of ${NAMES.format(owners)}.`);
 }

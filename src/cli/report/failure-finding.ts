@@ -64,7 +64,7 @@ const HINTS: Partial<Record<FindingCode, (where: string, server: SelectedServer)
       : `Check the URL${where} and the log of the server, or allow more time with --timeout 60.`,
   "too-slow": () => "Check the log of the server, or allow more time with --timeout 120.",
   "server-failing": () => "Check the log of the server.",
-  "command-not-found": (where) => `Install it, or correct the command${where}.`,
+  "command-not-found": (where) => `Install it, or correct its command or cwd${where}.`,
   "command-not-executable": (where) => `Make it executable (chmod +x), or correct the command${where}.`,
   "command-exited": (_, server) => `Run it manually: ${server.address}.`,
   "config-invalid": (where) => `Correct the definition${where}.`,

@@ -302,6 +302,7 @@ describe("doctor: commands", () => {
       "some.json": {
         mcpServers: {
           missing: { command: "no-such-command-here" },
+          elsewhere: { ...quickServer(), cwd: "/no/such/folder" },
           unexecutable: { command: import.meta.filename },
           dying: quickServer("dying"),
           silent: { ...quickServer("silent"), timeouts: { connectMs: 700 } },
@@ -316,6 +317,7 @@ describe("doctor: commands", () => {
       1,
       {
         missing: "command-not-found",
+        elsewhere: "command-not-found",
         unexecutable: "command-not-executable",
         dying: "command-exited",
         silent: "handshake-timeout",
@@ -324,6 +326,8 @@ describe("doctor: commands", () => {
       },
     ]);
     const textOf = (name: string) => findings.find(({ server }) => server === name)?.text;
+    const { hint } = findings.find(({ server }) => server === "elsewhere") ?? {};
+    expect(hint).toBe("Install it, or correct its command or cwd in some.json.");
     expect(textOf("dying")).toContain("code 3");
     expect(textOf("dying")).toContain("Error: no database");
     expect(textOf("noisy")).toContain("Listening on stdio …");

@@ -55,6 +55,12 @@ describe("parseCommandLine", () => {
     [["list", "--jsn"], "Unknown option --jsn.", "Did you mean --json?"],
     [["list", "--frobnicate"], "Unknown option --frobnicate.", "See --help."],
     [["list", "--args", "{}"], "list has no option --args.", "It is an option of call."],
+    [["list", "--output", "a"], "list has no option --output.", "It is an option of call and snapshot."],
+    [
+      ["publish", "--url", "http://a"],
+      "publish has no option --url.",
+      "It is an option of list, describe, call, doctor, drift, and snapshot.",
+    ],
     [["list", "--config"], "--config needs a value.", "Usage: --config <file>."],
     [["list", "--config", "--json"], "--config needs a value.", "Usage: --config <file>."],
     [["list", "--json=yes"], "--json takes no value.", "Use --json without a value."],
