@@ -22,6 +22,11 @@ export interface ErrorContext {
   readonly redactor: Redactor;
 }
 
+/** How many requests of a server run or wait on one session. */
+export const MAX_SERVER_REQUESTS = 256;
+/** Responses contain the id of a request, and may have to wait until the server reads them. */
+export const MAX_REQUEST_ID_CHARS = 1_024;
+
 const NO_REASON = "The server did not give a reason.";
 
 export function isRequest(

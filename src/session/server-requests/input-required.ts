@@ -3,8 +3,9 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { excerpt } from "../../errors/sanitize-text.js";
 import { isLargerThan } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
+import { MAX_SERVER_REQUESTS } from "../../transports/json-rpc.js";
 import { HandlerError } from "./server-request-handler.js";
-import { MAX_ACTIVE, type ServerRequests } from "./server-requests.js";
+import type { ServerRequests } from "./server-requests.js";
 
 /** The `resultType` of a result that requires input. */
 export const INPUT_REQUIRED = "input_required";
@@ -50,7 +51,7 @@ export async function answerInputRequests(result: JsonObject, options: InputOpti
   const inputRequests = isPlainObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
   if (inputRequests.length === 0 && typeof requestState !== "string")
     throw invalidInputError(options.server, "it requires input but has no input requests");
-  if (inputRequests.length > MAX_ACTIVE)
+  if (inputRequests.length > MAX_SERVER_REQUESTS)
     throw invalidInputError(options.server, "it has too many input requests");
   const isDeferred = ([, request]: readonly [string, unknown]) =>
     options.deferInput && toObject(request)["method"] === "elicitation/create";

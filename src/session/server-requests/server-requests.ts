@@ -13,7 +13,7 @@ import { describeThrown, stripHiddenCharacters } from "../../errors/sanitize-tex
 import { estimateJsonLength } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { ServerLog } from "../../telemetry/logger.js";
-import type { RequestId } from "../../transports/json-rpc.js";
+import { MAX_REQUEST_ID_CHARS, MAX_SERVER_REQUESTS, type RequestId } from "../../transports/json-rpc.js";
 import { createElicitationHandler } from "./elicitation-handler.js";
 import {
   HANDLER_ERROR_CODES,
@@ -35,12 +35,8 @@ interface ServerRequestsOptions {
 
 type Send = (response: JsonRpcMessage) => void;
 
-/** The limit for running and waiting requests together. */
-export const MAX_ACTIVE = 256;
 /** The limit for the params of running and waiting requests together, as JSON. A larger request has to be the only one. */
 const MAX_ACTIVE_CHARS = 32 * 1_048_576;
-/** Responses contain the id, and may have to wait until the server reads them. */
-const MAX_ID_CHARS = 1_024;
 
 /**
  * Handles the requests from the server on one session, from its first message on. The SDK client is not
@@ -50,6 +46,8 @@ export class ServerRequests {
   readonly #options: ServerRequestsOptions;
   readonly #handlers: ReadonlyMap<unknown, ServerRequestHandler>;
   readonly #slots: Semaphore;
+  /** Roots must not wait until other users have filled in forms. */
+  readonly #rootsSlots: Semaphore;
   readonly #active = new Map<RequestId, CancelScope>();
   #activeChars = 0;
   #isClosed = false;
@@ -58,6 +56,7 @@ export class ServerRequests {
     this.#options = options;
     this.#handlers = createHandlers(options.handlers);
     this.#slots = new Semaphore(options.maxConcurrent);
+    this.#rootsSlots = new Semaphore(options.maxConcurrent);
   }
 
   /** Handles a request or a cancellation from the server. Returns false for any other message. */
@@ -70,7 +69,7 @@ export class ServerRequests {
       return true;
     }
     if (typeof method !== "string" || (typeof id !== "string" && typeof id !== "number")) return false;
-    if (typeof id === "string" && id.length > MAX_ID_CHARS) return true;
+    if (typeof id === "string" && id.length > MAX_REQUEST_ID_CHARS) return true;
     // A request that is delivered again, as on a resumed stream, gets one response.
     if (!this.#isClosed && !this.#active.has(id))
       void this.#respond(id, { method, params: requestParams }, send);
@@ -96,34 +95,51 @@ export class ServerRequests {
     const isHandled = this.#handlers.has(request.method);
     const chars = isHandled ? estimateJsonLength(request.params, MAX_ACTIVE_CHARS) : 0;
     const isTooLarge = this.#activeChars > 0 && this.#activeChars + chars > MAX_ACTIVE_CHARS;
-    const isOverLimit = this.#active.size >= MAX_ACTIVE || isTooLarge;
+    const isOverLimit = this.#active.size >= MAX_SERVER_REQUESTS || isTooLarge;
     const cancellation = new CancelScope();
     this.#active.set(id, cancellation);
     this.#activeChars += chars;
+    let release = () => {
+      this.#activeChars -= chars;
+    };
+    // A handler may keep the params until it ends, even after cancellation.
+    const onStart = (handler: Promise<unknown>) => {
+      const onEnd = release;
+      release = () => void handler.then(onEnd, onEnd);
+    };
     try {
       if (isOverLimit) throw new HandlerError("internalError", "Too many concurrent requests.");
-      const result = await this.runHandler(request.method, request.params, cancellation);
+      const result = await this.runHandler(request.method, request.params, cancellation, onStart);
       if (!cancellation.isCancelled) send({ jsonrpc: "2.0", id, result });
     } catch (error) {
       if (!cancellation.isCancelled)
         send({ jsonrpc: "2.0", id, error: this.toRpcError(request.method, error) });
     } finally {
-      this.#activeChars -= chars;
       if (this.#active.get(id) === cancellation) this.#active.delete(id);
+      release();
     }
   }
 
-  /** Returns the result of a request. Throws a `HandlerError`, or whatever the user's handler throws. */
-  async runHandler(method: string, params: JsonObject, cancellation: CancelScope): Promise<JsonObject> {
+  /**
+   * Returns the result of a request. Throws a `HandlerError`, or whatever the user's handler throws. `onStart` receives the
+   * promise of the handler, which may run longer than the request if that is cancelled.
+   */
+  async runHandler(
+    method: string,
+    params: JsonObject,
+    cancellation: CancelScope,
+    onStart?: (handler: Promise<unknown>) => void,
+  ): Promise<JsonObject> {
     if (method === "ping") return {};
     const handler = this.#handlers.get(method);
     if (handler === undefined) throw new HandlerError("methodNotFound", "Method not found");
     const run = handler(params);
-    // Roots need no slot: they must not wait until other users have filled in forms.
-    const release = method === "roots/list" ? () => undefined : await this.#slots.acquire(cancellation);
+    const slots = method === "roots/list" ? this.#rootsSlots : this.#slots;
+    const release = await slots.acquire(cancellation);
     const result = (async () => run(this.#createContext(cancellation)))();
     // A handler keeps its slot until it ends, even after cancellation.
     result.then(release, release);
+    onStart?.(result);
     return cancellation.race(result);
   }
 

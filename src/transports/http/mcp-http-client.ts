@@ -20,6 +20,7 @@ import type { TransportRequestOptions } from "../transport.js";
 import { toRequestHeaders, omitReserved } from "./protocol-headers.js";
 import { isModernRequest, toModernHeaders } from "./modern-era.js";
 import { ChallengeTracker } from "../../auth/oauth-flow.js";
+import { ServerRequestStreams } from "./server-request-streams.js";
 
 export interface McpHttpClientOptions {
   readonly server: string;
@@ -58,6 +59,7 @@ export class McpHttpClient {
   readonly redactor: Redactor;
   readonly clock: Clock;
   readonly maxBytes: number;
+  readonly serverRequests = new ServerRequestStreams();
   readonly #session: HttpSession;
   readonly #path: string;
   #messagePath: string;
@@ -154,6 +156,7 @@ export class McpHttpClient {
 
   /** Sends a message whose response no caller waits for. */
   postInBackground(message: JsonRpcMessage, events: HttpRequestEvents): HttpRequestHandler {
+    this.serverRequests.onSent(message);
     return this.post(message, "notification", events, BACKGROUND);
   }
 

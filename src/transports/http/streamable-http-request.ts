@@ -11,13 +11,11 @@ import type {
 import {
   describeOtherResponse,
   invalidResponseError,
-  isRequest,
   isResponse,
   isResponseTo,
   isServerMessage,
   NOT_JSON_RPC,
   parseMessages,
-  type RequestId,
   responseTooLargeError,
   type RpcRequest,
   unprocessableError,
@@ -66,8 +64,6 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #isResumed = false;
   #failedResumes = 0;
   #cancelGrace: (() => void) | undefined;
-  /** The ids of the server requests that were received on this stream. */
-  #serverRequestIds: RequestId[] | undefined;
 
   constructor(
     httpClient: McpHttpClient,
@@ -95,7 +91,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   abort(): void {
     this.#resumeScope?.cancel(undefined);
     this.#handler?.abort();
-    for (const requestId of this.#serverRequestIds?.splice(0) ?? []) {
+    for (const requestId of this.#httpClient.serverRequests.take(this)) {
       const params = { requestId, reason: "The request that it belongs to has ended." };
       this.#owner.receiveServerMessage({ jsonrpc: "2.0", method: "notifications/cancelled", params });
     }
@@ -179,7 +175,8 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   }
 
   #forward(message: JsonRpcMessage): void {
-    if (isRequest(message)) (this.#serverRequestIds ??= []).push(message.id);
+    // Modern servers send their requests inside results.
+    if (!this.isModern) this.#httpClient.serverRequests.onReceived(message, this);
     this.#owner.receiveServerMessage(message);
   }
 

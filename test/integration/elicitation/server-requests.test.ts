@@ -408,14 +408,25 @@ function createSlowHandler() {
   };
 }
 
-/** A server that sends sampling requests with these ids during a call, which returns after `end()`. */
+function toSamplingParams(text: string): object {
+  return { messages: [{ role: "user", content: { type: "text", text } }], maxTokens: 1 };
+}
+
+/**
+ * A server that sends sampling requests with these ids during a call, and what `write` is given. The call returns after
+ * `end()`.
+ */
 async function startRequestingServer(ids: readonly string[], text = "hello") {
   const responses: object[] = [];
   const { promise, resolve } = deferred();
+  const opened = deferred();
+  let writeToCall: ((message: unknown) => void) | undefined;
   const server = await startRawServer(({ method, id, body, response }) => {
     if (method === "tools/call") {
       const write = openStream(response);
-      const params = { messages: [{ role: "user", content: { type: "text", text } }], maxTokens: 1 };
+      writeToCall = write;
+      opened.resolve();
+      const params = toSamplingParams(text);
       for (const requestId of ids)
         write({ jsonrpc: "2.0", id: requestId, method: "sampling/createMessage", params });
       return promise.then(() => {
@@ -427,7 +438,11 @@ async function startRequestingServer(ids: readonly string[], text = "hello") {
     responses.push(body);
     return void response.writeHead(202).end();
   });
-  return Object.assign(server, { responses, end: resolve });
+  const write = async (message: unknown) => {
+    await opened.promise;
+    writeToCall?.(message);
+  };
+  return Object.assign(server, { responses, write, end: resolve });
 }
 
 describe("concurrent requests", () => {
@@ -478,6 +493,50 @@ describe("concurrent requests", () => {
     await calling;
   });
 
+  it("count until their handlers end, also if the server cancels them", async () => {
+    const { contexts, onSamplingRequest, open } = createSlowHandler();
+    await using server = await startRequestingServer([]);
+    await using client = createTestClient(server, { onSamplingRequest });
+    const calling = client.callTool({ name: "any" });
+    const params = toSamplingParams("x".repeat(20_000_000));
+    await server.write({ jsonrpc: "2.0", id: "first", method: "sampling/createMessage", params });
+    await eventually(() => contexts.length === 1);
+    await server.write({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "first" } });
+    await eventually(() => contexts[0]?.signal.aborted === true);
+    await server.write({ jsonrpc: "2.0", id: "second", method: "sampling/createMessage", params });
+    await eventually(() => server.responses.length === 1);
+    expect(server.responses).toMatchObject([{ id: "second", error: { code: -32_603 } }]);
+    expect(contexts).toHaveLength(1);
+    open();
+    server.end();
+    await calling;
+  });
+
+  it("for roots run no more functions at a time, also if the server cancels them", async () => {
+    const { promise, resolve } = deferred();
+    const contexts: ServerRequestContext[] = [];
+    await using server = await startRequestingServer([]);
+    await using client = createTestClient(server, {
+      roots: async (context) => {
+        contexts.push(context);
+        await promise;
+        return [];
+      },
+    });
+    const calling = client.callTool({ name: "any" });
+    for (const id of times(20, (count) => `roots-${count}`)) {
+      await server.write({ jsonrpc: "2.0", id, method: "roots/list" });
+      await server.write({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
+    }
+    await server.write({ jsonrpc: "2.0", id: "last", method: "ping" });
+    await eventually(() => server.responses.length === 1);
+    expect(contexts).toHaveLength(8);
+    expect(contexts.every(({ signal }) => signal.aborted)).toBe(true);
+    resolve();
+    server.end();
+    await calling;
+  });
+
   it("with a long id get no response, which would contain it", async () => {
     await using server = await startRequestingServer(["x".repeat(1_025), "short"]);
     await using client = createTestClient(server, {
@@ -508,6 +567,31 @@ describe("an obsolete request", () => {
     expect(await callTool(client, "sample")).toMatchObject({ model: "slow" });
     const answers = server.requests.filter(({ body }) => "result" in body || "error" in body);
     expect(answers).toHaveLength(1);
+  });
+
+  it("is aborted when its call is cancelled after many other requests on its stream", async () => {
+    const { contexts, onSamplingRequest, open } = createSlowHandler();
+    await using server = await startRequestingServer(["running"]);
+    await using client = createTestClient(server, { onSamplingRequest });
+    const controller = new AbortController();
+    const call = rejection(client.callTool({ name: "any" }, { signal: controller.signal }));
+    await eventually(() => contexts.length === 1);
+    const params = toSamplingParams("hello");
+    for (const id of times(300, (count) => `other-${count}`)) {
+      await server.write({ jsonrpc: "2.0", id, method: "unknown" });
+      await server.write({ jsonrpc: "2.0", id: `${id}-too`, method: "sampling/createMessage", params });
+      await server.write({
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId: `${id}-too` },
+      });
+    }
+    await eventually(() => server.responses.length === 300);
+    controller.abort("enough");
+    expect(await call).toBe("enough");
+    await eventually(() => contexts[0]?.signal.aborted === true);
+    open();
+    server.end();
   });
 
   it("is aborted when its call fails", async () => {

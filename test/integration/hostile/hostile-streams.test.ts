@@ -203,3 +203,51 @@ describe("a connection on which", () => {
     for (const _ of times(5, String)) expect((await client.callTool(echo())).text()).toBe("ok");
   });
 });
+
+describe("requests of a server on the stream of a call", () => {
+  const TOTAL = 4_000;
+  const MAX_HELD_BYTES = 1_500_000;
+
+  it.each(["ping", "roots/list", "unknown"])(
+    "leave nothing behind once they are answered (%s, with long ids)",
+    async (requestMethod) => {
+      let heldBytes: number | undefined;
+      let before = 0;
+      let sent = 0;
+      let answered = 0;
+      let respond: (() => void) | undefined;
+      let write: ((message: object) => void) | undefined;
+      const writeNext = () => {
+        sent += 1;
+        const id = String(sent).padEnd(1_000, "i");
+        write?.({ jsonrpc: "2.0", id, method: requestMethod });
+      };
+      const measure = () => {
+        collectGarbage();
+        return process.memoryUsage().heapUsed;
+      };
+      await using server = await startRawServer(({ method, id, response }, { requests }) => {
+        if (method === "tools/call") {
+          write = openStream(response);
+          respond = () => {
+            write?.({ jsonrpc: "2.0", id, result: { content: [] } });
+            response.end();
+          };
+          return times(20, writeNext).at(0);
+        }
+        if (method !== undefined || id === undefined) return false;
+        response.writeHead(202).end();
+        requests.length = 0;
+        answered += 1;
+        if (answered === TOTAL / 8) before = measure();
+        if (sent < TOTAL) return writeNext();
+        if (answered < TOTAL) return;
+        heldBytes = measure() - before;
+        return respond?.();
+      });
+      await using client = createTestClient(server, { roots: [] });
+      await client.callTool(echo());
+      expect(heldBytes).toBeLessThan(MAX_HELD_BYTES);
+    },
+  );
+});
