@@ -19,8 +19,10 @@ import type { ServerNotification, ServerStreamOptions, SessionCloseReason } from
 const TERMINATE_TIMEOUT_MS = 1_000;
 /** The timeout for closing the transport; a process is given time to exit. */
 const CLOSE_TIMEOUT_MS = 1_000;
-/** How many messages to the server may wait to be sent. A server that causes more, without reading them, is abandoned. */
-const MAX_UNSENT_MESSAGES = 1_000;
+/** How many responses to the server may wait to be sent. A server that causes more, without reading them, is abandoned. */
+const MAX_UNSENT_RESPONSES = 1_000;
+/** How many notifications may wait to be sent. Further ones are dropped: callers cause them, and not the server. */
+const MAX_UNSENT_NOTIFICATIONS = 10_000;
 const MAX_REPORTED_ERRORS = 100;
 /** How long to wait for the stream of server-initiated messages. */
 const SERVER_STREAM_TIMEOUT_MS = 500;
@@ -48,7 +50,8 @@ export class SessionChannel {
   isModern = false;
   readonly #options: SessionChannelOptions;
   readonly #idPrefix: string | undefined;
-  readonly #notifications = new Set<Promise<void>>();
+  readonly #unsentResponses = new Set<Promise<void>>();
+  readonly #unsentNotifications = new Set<Promise<void>>();
   #transport: Transport;
   /** Id 0 belongs to `initialize`. */
   #lastId = 0;
@@ -109,13 +112,17 @@ export class SessionChannel {
   /** Never rejects: an error is reported to `onError`, since no caller waits for it. */
   async notify(message: JsonRpcMessage): Promise<void> {
     if (this.#isClosed) return;
-    if (this.#notifications.size >= MAX_UNSENT_MESSAGES) return this.#abandon();
+    const { method } = message;
+    const unsent = method === undefined ? this.#unsentResponses : this.#unsentNotifications;
+    if (method === undefined && unsent.size >= MAX_UNSENT_RESPONSES) return this.#abandon();
+    if (unsent.size >= MAX_UNSENT_NOTIFICATIONS)
+      return this.#report(new Error(`${method} was not sent: ${unsent.size} notifications wait to be sent.`));
     const sending = (async () => this.#transport.notify(message))().catch((error: unknown) =>
       this.#options.onError(error instanceof Error ? error : new Error(printValue(error))),
     );
-    this.#notifications.add(sending);
+    unsent.add(sending);
     await sending;
-    this.#notifications.delete(sending);
+    unsent.delete(sending);
   }
 
   /** Returns whether a stream for server-initiated messages may be opened, and holds the process if it should. */
@@ -138,10 +145,11 @@ export class SessionChannel {
     this.#options.serverRequests.close();
   }
 
-  /** Waits for pending notifications and terminates the session on the server. */
+  /** Waits for pending messages and terminates the session on the server. */
   async terminateSession(): Promise<void> {
     const { clock } = this.#options;
-    await settleWithin(TERMINATE_TIMEOUT_MS, clock, () => Promise.all(this.#notifications));
+    const unsent = [...this.#unsentResponses, ...this.#unsentNotifications];
+    await settleWithin(TERMINATE_TIMEOUT_MS, clock, () => Promise.all(unsent));
     await settleWithin(TERMINATE_TIMEOUT_MS, clock, () => this.#transport.terminateSession?.());
   }
 
@@ -154,7 +162,7 @@ export class SessionChannel {
   /** Ends the session: pending requests fail, and the next request opens another session. */
   async #abandon(): Promise<void> {
     const { server } = this.#options;
-    const text = `Server "${server}" sent more than ${MAX_UNSENT_MESSAGES} requests without reading the responses; the session was closed.`;
+    const text = `Server "${server}" sent more than ${MAX_UNSENT_RESPONSES} requests without reading the responses; the session was closed.`;
     const failure = new McpRuntimeError("invalid-response", text, { server, outcomeUnknown: true });
     const closing = this.close(failure);
     this.#options.onError(failure);

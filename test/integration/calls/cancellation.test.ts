@@ -1,8 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
 import { type TestTool } from "../../../src/testing/index.js";
-import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  eventually,
+  NO_RETRY,
+  rejection,
+  deferred,
+  times,
+} from "../../fixtures/clients.js";
 import { ERAS, EraServer, startEraServer } from "../../fixtures/era-server.js";
+import { INITIALIZE_RESULT } from "../../fixtures/raw-server.js";
+import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
 
 /** A tool that runs until its call is cancelled. */
 function patientTool(onAborted: () => void = () => undefined): TestTool {
@@ -133,5 +143,82 @@ describe.each(ERAS)("an aborted call (%s)", (era) => {
     controller.abort();
     await call;
     expect(kinds).toEqual(["cancelled"]);
+  });
+});
+
+/** Responds to every call but those of `slow`; to that of `other` after that of `release`. */
+const STDIO_SCRIPT = `
+  let other;
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method, params } = JSON.parse(line);
+    const send = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+    if (method === "initialize") send(id, ${JSON.stringify(INITIALIZE_RESULT)});
+    if (method !== "tools/call" || params.name === "slow") return;
+    if (params.name === "other") other = id;
+    else send(id, { content: [] });
+    if (params.name === "release") send(other, { content: [{ type: "text", text: "fine" }] });
+  });`;
+
+/** The same server. */
+async function startWebSocketServer() {
+  const server = await WebSocketTestServer.start((socket) => {
+    let other: unknown;
+    const send = (id: unknown, result: object) => socket.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    socket.on("message", (data) => {
+      const { id, method, params } = JSON.parse(String(data)) as Record<string, Record<string, string>>;
+      if (String(method) === "initialize") send(id, INITIALIZE_RESULT);
+      const tool = String(method) === "tools/call" ? params?.["name"] : "slow";
+      if (tool === "slow") return;
+      if (tool === "other") other = id;
+      else send(id, { content: [] });
+      if (tool === "release") send(other, { content: [{ type: "text", text: "fine" }] });
+    });
+  });
+  return { definition: { url: server.url }, close: () => server[Symbol.asyncDispose]() };
+}
+
+const startStdioServer = async () => ({
+  definition: { command: process.execPath, args: ["-e", STDIO_SCRIPT] },
+  close: async () => undefined,
+});
+
+describe.each([
+  ["stdio", startStdioServer],
+  ["a WebSocket", startWebSocketServer],
+] as const)("more notifications at once than may wait for a response (%s)", (_, start) => {
+  async function open() {
+    const { definition, close } = await start();
+    const client = new McpClient({ name: "test", ...definition, ...NO_RETRY, roots: () => [] } as never);
+    await client.ensureSession();
+    return {
+      client,
+      other: client.callTool({ name: "other" }),
+      [Symbol.asyncDispose]: async () => {
+        await client.close();
+        await close();
+      },
+    };
+  }
+
+  it("because 1,200 calls share a signal that aborts, do not end the session of another call", async () => {
+    await using opened = await open();
+    const { client, other } = opened;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = times(1_200, () => rejection(client.callTool({ name: "slow" }, { signal })));
+    // Messages arrive in their order: the server has received all of them.
+    await client.callTool({ name: "ready" });
+    controller.abort("enough");
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(["enough"]));
+    await client.callTool({ name: "release" });
+    expect((await other).text()).toBe("fine");
+  });
+
+  it("because the roots have changed 1,200 times, do not end the session of another call", async () => {
+    await using opened = await open();
+    const { client, other } = opened;
+    await Promise.all(times(1_200, () => client.sendRootsListChanged()));
+    await client.callTool({ name: "release" });
+    expect((await other).text()).toBe("fine");
   });
 });

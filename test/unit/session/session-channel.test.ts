@@ -7,10 +7,16 @@ import { ServerRequests } from "../../../src/session/server-requests/server-requ
 import { SessionChannel } from "../../../src/session/session-channel.js";
 import { CustomTransport } from "../../../src/transports/custom-transport.js";
 import type { RequestTracker } from "../../../src/transports/transport.js";
+import { times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-/** A channel over a transport that responds to every request. */
+/** A channel over a transport that responds to every request; after `stopSending()`, nothing is sent any more. */
 async function open(isShared: boolean) {
+  const errors: Error[] = [];
+  let sending: Promise<void> = Promise.resolve();
+  const stopSending = () => {
+    sending = new Promise(() => undefined);
+  };
   const sent: JsonRpcMessage[] = [];
   const inner = {
     onmessage: undefined as ((message: JsonRpcMessage) => void) | undefined,
@@ -18,7 +24,9 @@ async function open(isShared: boolean) {
     close: async () => undefined,
     send: async (message: JsonRpcMessage) => {
       sent.push(message);
-      if (message.id !== undefined) inner.onmessage?.({ jsonrpc: "2.0", id: message.id, result: {} });
+      if (message.method !== undefined && message.id !== undefined)
+        inner.onmessage?.({ jsonrpc: "2.0", id: message.id, result: {} });
+      await sending;
     },
   };
   const options = { server: "shared", redactor: new Redactor(), clock: new FakeClock() };
@@ -36,12 +44,12 @@ async function open(isShared: boolean) {
     serverRequests,
     isShared,
     onNotification: noop,
-    onError: noop,
+    onError: (error) => errors.push(error),
   });
   await transport.start();
   const request = (params: JsonObject, tracker?: RequestTracker) =>
     channel.request("tools/call", params, { cancellation: new CancelScope(), tracker });
-  return { sent, channel, request };
+  return { sent, channel, request, errors, stopSending };
 }
 
 const createTracker = (): RequestTracker => ({
@@ -87,5 +95,31 @@ describe("request ids", () => {
     const { sent, request } = await open(false);
     await request({ name: "echo" });
     expect(sent[0]?.params).toEqual({ name: "echo" });
+  });
+});
+
+describe("messages that cannot be sent", () => {
+  it("are at most 10,000 notifications: further ones are dropped, and the session stays open", async () => {
+    const { sent, channel, errors, stopSending } = await open(false);
+    stopSending();
+    for (const _ of times(10_005, String))
+      void channel.notify({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
+    expect(sent).toHaveLength(10_000);
+    expect(errors.map(({ message }) => message)).toEqual(
+      times(5, () => expect.stringContaining("notifications/roots/list_changed was not sent")),
+    );
+    expect(channel.isClosed).toBe(false);
+  });
+
+  it("are at most 1,000 responses, next to any notifications: then the session is closed", async () => {
+    const { channel, errors, stopSending } = await open(false);
+    stopSending();
+    for (const _ of times(5_000, String))
+      void channel.notify({ jsonrpc: "2.0", method: "notifications/cancelled" });
+    for (const id of times(1_000, (count) => count)) void channel.notify({ jsonrpc: "2.0", id, result: {} });
+    expect(channel.isClosed).toBe(false);
+    void channel.notify({ jsonrpc: "2.0", id: 1_000, result: {} });
+    expect(channel.isClosed).toBe(true);
+    expect(errors).toMatchObject([{ kind: "invalid-response" }]);
   });
 });
