@@ -102,6 +102,8 @@ export class RequestContext implements SessionRequest, RequestTracker {
   mayHaveRun = false;
   /** Connecting used up `connectMs`: the request is not retried, because the caller has waited long enough. */
   hasConnectTimedOut = false;
+  /** The server has requested input for an attempt. */
+  hasInput = false;
   /** Since when the attempt waits for the connection or the session, in clock time; `undefined` once it has them. */
   connectingSince: number | undefined;
   /** Set, like the next two, when the request has ended. */

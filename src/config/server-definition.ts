@@ -322,6 +322,12 @@ export interface FallbackCall {
   readonly identity: string;
   /** Whether the call may safely run twice, by its options, a rule or trusted annotations. */
   readonly isIdempotent: boolean;
+  /**
+   * Whether the server has requested input (elicitation, sampling, roots) during the call, or the call was sent with input. Its
+   * result may depend on the answer, which is not part of the call: never respond with the result of another call. With a
+   * server before 2026-07-28, this holds for all calls that are in flight on the session meanwhile.
+   */
+  readonly hasInput: boolean;
   /** The caller, to pass on to another client. */
   readonly context?: Partial<CallContext> | undefined;
   /** Aborted when the caller cancels the call. */

@@ -188,6 +188,8 @@ class LegacySession extends ChannelSession implements Session {
     request.cancellation.throwIfCancelled();
     if (this.closeReason !== undefined) throw sessionClosedError(this.server, this.closeReason);
     this.inFlight += 1;
+    const { serverRequests } = this.channel;
+    const { inputRevision } = serverRequests;
     try {
       const { params } = request;
       const sent = params["task"] === undefined || this.#supportsTasks ? params : stripTask(params);
@@ -195,6 +197,8 @@ class LegacySession extends ChannelSession implements Session {
       this.isConfirmed = true;
       return result["resultType"] === INPUT_REQUIRED ? stripResultType(result) : result;
     } finally {
+      // In this era, nothing tells for which of the requests in flight the server needs input.
+      if (serverRequests.inputRevision !== inputRevision) request.hasInput = true;
       this.endRequest();
     }
   }

@@ -288,6 +288,7 @@ class ModernSession extends ChannelSession implements Session {
       if (resultType === TASK_CREATED && method === "tools/call") return response;
       if (resultType !== INPUT_REQUIRED)
         throw invalidResponseError(this.#options, `unknown result type ${JSON.stringify(resultType)}`);
+      request.hasInput = true;
       const outcome = await answerInputRequests(result, { server, serverRequests, cancellation, deferInput });
       if ("deferred" in outcome) return outcome.deferred;
       roundParams = { ...params, ...outcome.retryWith };

@@ -60,6 +60,8 @@ export interface SessionRequest extends Omit<TransportRequestOptions, "cancelMet
   readonly params: JsonObject;
   /** Return elicitation requests to the caller as an incomplete result instead of running the handlers. */
   readonly deferInput?: boolean | undefined;
+  /** Set once the server has requested input while it was in flight: the result may depend on the answer. */
+  hasInput?: boolean | undefined;
 }
 
 /** A notification received from the server. */

@@ -73,7 +73,7 @@ async function callOtherClient(
 }
 
 function toFallbackCall(
-  { params, callerMeta, callerContext, headers, identity, isIdempotent, signal }: RequestContext,
+  { params, hasInput, callerMeta, callerContext, headers, identity, isIdempotent, signal }: RequestContext,
   tool: string,
   server: string,
 ): FallbackCall {
@@ -86,6 +86,7 @@ function toFallbackCall(
     headers,
     meta: isPlainObject(callerMeta) ? structuredClone(callerMeta) : undefined,
     isIdempotent,
+    hasInput: hasInput || params["inputResponses"] !== undefined || params["requestState"] !== undefined,
     context: callerContext,
     signal,
   };

@@ -32,7 +32,8 @@ const LAST_GOOD_RESULT_SCHEMA = optionsSchema<LastGoodResultOptions>(
 /**
  * Creates a `fallback` that returns the last successful result of the same call, by server, identity, tool, arguments,
  * and the headers and `_meta` of the call.
- * Applies to idempotent tools only. The result is marked in `_meta`:
+ * Applies to idempotent tools only, and to calls without input: what a person or a handler answers to the server is not part of
+ * the call. The result is marked in `_meta`:
  * `"langchain-mcp-runtime/fallback": { kind, ageMs }`.
  *
  * @throws {McpRuntimeError} kind `invalid-config` if an option is not a non-negative number.
@@ -60,8 +61,11 @@ export function lastGoodResult(
   };
   return {
     record(call, result) {
-      if (!call.isIdempotent || result["isError"] === true) return;
+      if (!call.isIdempotent) return;
       const key = keyOf(call);
+      // Now the result of this call depends on what is answered.
+      if (call.hasInput) return remove(key);
+      if (result["isError"] === true) return;
       const chars = estimateJsonLength(result, MAX_TOTAL_CHARS);
       remove(key);
       results.set(key, { result: structuredClone(result), chars, at: performance.now() });
@@ -70,7 +74,7 @@ export function lastGoodResult(
         if (results.size > maxEntries || totalChars > MAX_TOTAL_CHARS) remove(oldest);
     },
     respond(failure, call) {
-      const last = call.isIdempotent ? results.get(keyOf(call)) : undefined;
+      const last = call.isIdempotent && !call.hasInput ? results.get(keyOf(call)) : undefined;
       const ageMs = last === undefined ? Number.POSITIVE_INFINITY : performance.now() - last.at;
       if (last === undefined || ageMs > maxAgeMs) return undefined;
       const note = { kind: failure.kind, ageMs: Math.round(ageMs) };

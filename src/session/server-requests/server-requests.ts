@@ -49,6 +49,7 @@ export class ServerRequests {
   /** Roots must not wait until other users have filled in forms. */
   readonly #rootsSlots: Semaphore;
   readonly #active = new Map<RequestId, CancelScope>();
+  #inputRevision = 0;
   #activeChars = 0;
   #isClosed = false;
 
@@ -57,6 +58,11 @@ export class ServerRequests {
     this.#handlers = createHandlers(options.handlers);
     this.#slots = new Semaphore(options.maxConcurrent);
     this.#rootsSlots = new Semaphore(options.maxConcurrent);
+  }
+
+  /** Changes when the server requests input, and when it gets it. */
+  get inputRevision(): number {
+    return this.#inputRevision;
   }
 
   /** Handles a request or a cancellation from the server. Returns false for any other message. */
@@ -97,6 +103,7 @@ export class ServerRequests {
     const isTooLarge = this.#activeChars > 0 && this.#activeChars + chars > MAX_ACTIVE_CHARS;
     const isOverLimit = this.#active.size >= MAX_SERVER_REQUESTS || isTooLarge;
     const cancellation = new CancelScope();
+    if (isHandled) this.#inputRevision += 1;
     this.#active.set(id, cancellation);
     this.#activeChars += chars;
     let release = () => {
@@ -115,6 +122,7 @@ export class ServerRequests {
       if (!cancellation.isCancelled)
         send({ jsonrpc: "2.0", id, error: this.toRpcError(request.method, error) });
     } finally {
+      if (isHandled) this.#inputRevision += 1;
       if (this.#active.get(id) === cancellation) this.#active.delete(id);
       release();
     }

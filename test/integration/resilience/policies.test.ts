@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMcpTools, type FallbackCall, lastGoodResult } from "../../../src/index.js";
+import { createMcpTools, type FallbackCall, lastGoodResult, McpRuntimeError } from "../../../src/index.js";
 import { type Fault, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import {
   createTestClient,
@@ -10,8 +10,10 @@ import {
   QUICK_RETRY,
   times,
 } from "../../fixtures/clients.js";
-import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { BOOKING, createElicitingServer } from "../../fixtures/eliciting-server.js";
+import { ERAS, type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
+import { startSdkServer } from "../../fixtures/sdk-server.js";
 
 const cut: Fault = { type: "disconnect", when: "during" };
 
@@ -460,6 +462,131 @@ describe("a fallback", () => {
     expect(await callEcho()).toMatchObject({ inputRequired: { requests: { sure: {} } } });
     server.addFault(down, { method: "tools/call" });
     expect(await rejection(callEcho())).toMatchObject({ kind: "unavailable" });
+  });
+
+  describe("of lastGoodResult has no result of a call that required input", () => {
+    const form = { message: "Which account?", requestedSchema: BOOKING.requestedSchema };
+    /** Requires input unless its argument `name` is set. */
+    const balance: TestTool = {
+      name: "balance",
+      run: ({ name }, context) => {
+        const { inputResponses } = context as unknown as ModernToolContext;
+        const answer = (inputResponses?.["who"]?.["content"] as { name: string } | undefined)?.name ?? name;
+        const inputRequests = { who: { method: "elicitation/create", params: form } };
+        return answer === undefined
+          ? { resultType: "input_required", inputRequests }
+          : `balance of ${String(answer)}`;
+      },
+    };
+    const fallback = () => lastGoodResult({ maxAgeMs: 60_000 });
+    const options = { idempotent: true };
+
+    it("from a handler", async () => {
+      await using server = await startEraServer("modern", { tools: [balance] });
+      let name = "alice";
+      await using client = createTestClient(server, {
+        fallback: fallback(),
+        onElicitationRequest: () => ({ action: "accept", content: { name } }),
+      });
+      const callBalance = () => client.callTool({ name: "balance" }, options);
+      expect((await callBalance()).text()).toBe("balance of alice");
+      server.addFault(down, { method: "tools/call" });
+      name = "bob";
+      expect(await rejection(callBalance())).toMatchObject({ kind: "unavailable" });
+    });
+
+    it("from the caller", async () => {
+      await using server = await startEraServer("modern", { tools: [balance] });
+      await using client = createTestClient(server, { fallback: fallback() });
+      const callWith = (name: string) => {
+        const responses = { who: { action: "accept", content: { name } } };
+        return client.callTool({ name: "balance" }, { ...options, input: { responses } });
+      };
+      expect((await callWith("alice")).text()).toBe("balance of alice");
+      server.addFault(down, { method: "tools/call" });
+      expect(await rejection(callWith("bob"))).toMatchObject({ kind: "unavailable" });
+      expect(await rejection(client.callTool({ name: "balance" }, options))).toMatchObject({
+        kind: "unavailable",
+      });
+    });
+
+    it("nor the result of an earlier call that did not", async () => {
+      let requiresInput = false;
+      const changing: TestTool = {
+        name: "balance",
+        run: (args, context) => balance.run(requiresInput ? args : { name: "everybody" }, context),
+      };
+      await using server = await startEraServer("modern", { tools: [changing] });
+      await using client = createTestClient(server, {
+        fallback: fallback(),
+        onElicitationRequest: () => {
+          server.addFault(down, { method: "tools/call" });
+          return { action: "accept", content: { name: "bob" } };
+        },
+      });
+      const callBalance = () => client.callTool({ name: "balance" }, options);
+      expect((await callBalance()).text()).toBe("balance of everybody");
+      requiresInput = true;
+      expect(await rejection(callBalance())).toMatchObject({ kind: "unavailable" });
+    });
+
+    it("and drops the earlier one once a call has required input", async () => {
+      let requiresInput = false;
+      const changing: TestTool = {
+        name: "balance",
+        run: (args, context) => balance.run(requiresInput ? args : { name: "everybody" }, context),
+      };
+      await using server = await startEraServer("modern", { tools: [changing] });
+      await using client = createTestClient(server, {
+        fallback: fallback(),
+        onElicitationRequest: () => ({ action: "accept", content: { name: "bob" } }),
+      });
+      const callBalance = () => client.callTool({ name: "balance" }, options);
+      expect((await callBalance()).text()).toBe("balance of everybody");
+      requiresInput = true;
+      expect((await callBalance()).text()).toBe("balance of bob");
+      server.addFault(down, { method: "tools/call" });
+      expect(await rejection(callBalance())).toMatchObject({ kind: "unavailable" });
+    });
+
+    it.each(["form", "sample", "roots"])("on a server with sessions (%s)", async (tool) => {
+      await using server = await startSdkServer(() => createElicitingServer({ relatedToCall: false }));
+      const root = { uri: "file:///alice" };
+      await using client = createTestClient(server, {
+        fallback: fallback(),
+        roots: () => [root],
+        onSamplingRequest: () => ({ model: "m", content: "alice" }),
+        onElicitationRequest: () => ({ action: "accept", content: { name: "alice" } }),
+      });
+      expect((await client.callTool({ name: tool }, options)).text()).toContain("alice");
+      await server[Symbol.asyncDispose]();
+      expect(await rejection(client.callTool({ name: tool }, options))).toBeInstanceOf(McpRuntimeError);
+    });
+
+    it("while a person answers a server with sessions", async () => {
+      await using server = await startSdkServer(() => createElicitingServer());
+      let responds = true;
+      const recorded: boolean[] = [];
+      await using client = createTestClient(server, {
+        fallback: {
+          record: ({ hasInput }: FallbackCall) => recorded.push(hasInput),
+          respond: (_, { hasInput }: FallbackCall) => (hasInput ? undefined : "recorded"),
+        },
+        onElicitationRequest: (_, { signal }) =>
+          responds
+            ? { action: "accept", content: { name: "alice" } }
+            : new Promise((resolve) => signal.addEventListener("abort", () => resolve({ action: "cancel" }))),
+      });
+      await client.callTool({ name: "form" }, options);
+      await client.callTool({ name: "unknown" }, options);
+      expect(recorded).toEqual([true, false]);
+      responds = false;
+      expect(
+        await rejection(client.callTool({ name: "form" }, { ...options, timeoutMs: 200 })),
+      ).toMatchObject({
+        kind: "timeout",
+      });
+    });
   });
 
   it("of lastGoodResult keeps 64 MiB of results: the server decides how large they are", async () => {

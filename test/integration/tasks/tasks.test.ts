@@ -1,6 +1,12 @@
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { type CallToolOptions, createMcpTools, type McpClient } from "../../../src/index.js";
+import {
+  type CallToolOptions,
+  createMcpTools,
+  lastGoodResult,
+  type McpClient,
+  McpRuntimeError,
+} from "../../../src/index.js";
 import {
   agentIntegrations,
   createScriptedModel,
@@ -140,6 +146,19 @@ describe.each(GENERATIONS)("a call that becomes a task, $generation", ({ start }
     expect(result.text()).toBe("green");
     expect(backend.colors).toEqual(["green"]);
     expect(asked).toBe(1);
+  });
+
+  it("leaves no result that lastGoodResult could return for another answer", async () => {
+    const backend = new TaskBackend();
+    await using server = await start(backend);
+    await using client = createTestClient(server, {
+      onElicitationRequest: () => ({ action: "accept", content: { color: "green" } }),
+      fallback: lastGoodResult({ maxAgeMs: 60_000 }),
+    });
+    const options = { idempotent: true };
+    expect((await call(client, options, { ask: true })).text()).toBe("green");
+    await server[Symbol.asyncDispose]();
+    expect(await rejection(call(client, options, { ask: true }))).toBeInstanceOf(McpRuntimeError);
   });
 
   it("can be awaited, read and cancelled by its id, from another client", async () => {
