@@ -29,7 +29,8 @@ const LOAD_FIELDS = {
   /**
    * Read the config files in the project folder. They may be written by others, so they can only narrow what your
    * program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`, `trustAnnotations`, `descriptions`, an
-   * `inputValidation` other than "error" and limits above the defaults are ignored and reported as `restricted-option`.
+   * `inputValidation` other than "error", and limits, timeouts, retries and delays above the defaults are ignored and reported as
+   * `restricted-option`.
    * They work in `files`, in user files and in code.
    *
    * @default true

@@ -11,7 +11,7 @@ import { isAuthGrant } from "../auth-grant.js";
 import { OUTPUT_FIELDS } from "../output-options.js";
 import { flattenIssues, option, type PathIssue, strictObject, ZOD_CONTEXT } from "../parse-options.js";
 import { parseServer } from "../parse-server.js";
-import { SERVER_DEFAULTS } from "../server-config.js";
+import { SERVER_DEFAULTS, STDIO_CONNECT_MS } from "../server-config.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { CONFIG_FORMATS, type ConfigFolders, type ConfigFormat } from "./config-locations.js";
 import type { ConfigProblem, ConfigProblemKind } from "./config-options.js";
@@ -77,8 +77,9 @@ export async function readServerEntry(
       : `expected an object, got ${describeValue(value)}`;
     return { variables: [], ignored: [], problems: [badDefinition([], message)] };
   }
+  const { scope, format } = context.file.source;
   const { entry, removed } =
-    context.file.source.scope === "project" ? narrowEntry(value) : { entry: value, removed: [] };
+    scope === "project" ? narrowEntry(value, CONFIG_FORMATS[format]) : { entry: value, removed: [] };
   const translated = translateEntry(entry, context.file.source);
   const { problems, sourceKeys } = translated;
   const ignored = [...translated.ignored, ...removed.map(formatPath)];
@@ -229,7 +230,10 @@ type TranslatedEntry = ReturnType<typeof translateEntry>;
  * Removes the options that a project file may not set, because it may be written by others: it can only narrow what the
  * operator allows. Returns the paths of these options.
  */
-function narrowEntry(entry: JsonObject): { readonly entry: JsonObject; readonly removed: PropertyKey[][] } {
+function narrowEntry(
+  entry: JsonObject,
+  { timeoutUnitMs }: ConfigFormat,
+): { readonly entry: JsonObject; readonly removed: PropertyKey[][] } {
   const removed: PropertyKey[][] = [];
   const narrow = (value: unknown, path: readonly PropertyKey[], isRestricted: RestrictionCheck): unknown => {
     if (!isPlainObject(value)) return value;
@@ -242,12 +246,23 @@ function narrowEntry(entry: JsonObject): { readonly entry: JsonObject; readonly 
   };
   const narrowTools = (tools: JsonObject) =>
     Object.entries(tools).map(([name, rule]) => [name, narrow(rule, ["tools", name], isOperatorRule)]);
-  const { tools, limits } = entry;
+  const { tools, command } = entry;
+  const connectMs = command === undefined ? SERVER_DEFAULTS.timeouts.connectMs : STDIO_CONNECT_MS;
+  const isRaisedTimeout = exceeds({ ...SERVER_DEFAULTS.timeouts, connectMs });
   const options = omitUndefined({
     tools: isPlainObject(tools) ? Object.fromEntries(narrowTools(tools)) : tools,
-    limits: narrow(limits, ["limits"], isRaisedLimit),
+    limits: narrow(entry["limits"], ["limits"], isRaisedLimit),
+    timeouts: narrow(
+      entry["timeouts"],
+      ["timeouts"],
+      (key, value) => value === 0 || isRaisedTimeout(key, value),
+    ),
+    retry: narrow(entry["retry"], ["retry"], exceeds(SERVER_DEFAULTS.retry)),
+    session: narrow(entry["session"], ["session"], exceeds(SERVER_DEFAULTS.session)),
   });
-  return { entry: narrow({ ...entry, ...options }, [], isOperatorOption) as JsonObject, removed };
+  const isRestricted: RestrictionCheck = (key, value) =>
+    key === "timeout" ? isLongerRequest(value, timeoutUnitMs) : isOperatorOption(key, value);
+  return { entry: narrow({ ...entry, ...options }, [], isRestricted) as JsonObject, removed };
 }
 
 type RestrictionCheck = (key: string, value: unknown) => boolean;
@@ -264,14 +279,27 @@ function isOperatorOption(key: string, value: unknown): boolean {
 function isOperatorRule(key: string, value: unknown): boolean {
   if (key === "requireApproval" || key === "durable") return value === false;
   if (key === "inputValidation") return value !== "error";
+  if (key === "timeoutMs") return isLongerRequest(value);
   return key === "idempotent" ? value !== false : key === "args" || key === "description";
+}
+
+/** Numbers above the defaults. Keys without a default are not limited. */
+function exceeds(defaults: object): RestrictionCheck {
+  const limits = new Map<string, unknown>(Object.entries(defaults));
+  return (key, value) => {
+    const limit = limits.get(key);
+    return typeof value === "number" && typeof limit === "number" && value > limit;
+  };
 }
 
 function isRaisedLimit(key: string, value: unknown): boolean {
   // The limit of the toolset is not known here.
-  if (key === "contentChars") return true;
-  const limit = new Map<string, number>(Object.entries(SERVER_DEFAULTS.limits)).get(key);
-  return typeof value === "number" && limit !== undefined && value > limit;
+  return key === "contentChars" || exceeds(SERVER_DEFAULTS.limits)(key, value);
+}
+
+/** 0 is no limit. */
+function isLongerRequest(value: unknown, unitMs = 1): boolean {
+  return value === 0 || (typeof value === "number" && value * unitMs > SERVER_DEFAULTS.timeouts.requestMs);
 }
 
 function toRestrictedOption(path: readonly PropertyKey[]): ServerProblem {

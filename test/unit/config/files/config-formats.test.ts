@@ -184,7 +184,7 @@ describe("a file of", () => {
         theme: "dark",
         mcp: { excluded: ["off"] },
         mcpServers: {
-          old: { url: "http://old.example/sse", timeout: 700_000 },
+          old: { url: "http://old.example/sse", timeout: 50_000 },
           now: {
             httpUrl: "http://now.example/mcp",
             trust: true,
@@ -200,7 +200,7 @@ describe("a file of", () => {
     );
     expect(problems).toEqual([]);
     expect(servers).toMatchObject({
-      old: { type: "sse", url: "http://old.example/sse", timeouts: { requestMs: 700_000, totalMs: 700_000 } },
+      old: { type: "sse", url: "http://old.example/sse", timeouts: { requestMs: 50_000, totalMs: 600_000 } },
       now: { url: "http://now.example/mcp", tools: { "*": false, a: {}, b: false } },
       typed: { type: "http", url: "http://typed.example/mcp", tools: ["a"] },
       local: { args: ["abcd-$(id)"], env: { KEY: "abcd" } },
@@ -286,7 +286,6 @@ describe("a file of", () => {
           timeout: 5,
           timeouts: { requestMs: 7 },
         },
-        never: { url: "https://never.example/mcp", timeout: 0 },
       },
     });
     expect(problems).toEqual([]);
@@ -294,9 +293,24 @@ describe("a file of", () => {
       all: { tools: { x: false } },
       some: { tools: { "*": false, x: false, y: {} } },
       rules: { tools: { x: false }, timeouts: { requestMs: 7 } },
+    });
+    expect(source?.servers.map(({ ignored }) => ignored)).toEqual([[], ["includeTools"], ["timeout"]]);
+  });
+
+  it("timeouts of other clients may be longer than the defaults, or unlimited, in files of the user", async () => {
+    using folders = new ConfigFolders();
+    folders.write("home/.cursor/mcp.json", {
+      mcpServers: {
+        long: { url: "https://long.example/mcp", timeout: 700_000 },
+        never: { url: "https://never.example/mcp", timeout: 0 },
+      },
+    });
+    const { servers, problems } = await loadMcpServers(folders.options({ user: true, project: false }));
+    expect(problems).toEqual([]);
+    expect(servers).toMatchObject({
+      long: { timeouts: { requestMs: 700_000, totalMs: 700_000 } },
       never: { timeouts: { requestMs: 0 } },
     });
-    expect(source?.servers.map(({ ignored }) => ignored)).toEqual([[], ["includeTools"], ["timeout"], []]);
   });
 
   it("Zed: custom servers, also in the former format, but no extensions", async () => {

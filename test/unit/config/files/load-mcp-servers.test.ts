@@ -225,6 +225,76 @@ describe("the selection of servers", () => {
     expect(new Set(problems.map(({ line }) => line)).size).toBe(paths.length);
   });
 
+  const LONGER = {
+    ...httpServer("a"),
+    timeouts: { connectMs: 2_147_483_647, requestMs: 0, totalMs: 0, taskMs: 3_600_001 },
+    retry: { maxRetries: 3, baseDelayMs: 101, maxDelayMs: 5_001 },
+    session: { maxRecoveries: 9, drainMs: 1 },
+  };
+
+  it("a project file cannot raise or switch off timeouts, nor cause more retries or longer delays", async () => {
+    using folders = new ConfigFolders();
+    folders.write("project/.mcp.json", {
+      mcpServers: {
+        a: LONGER,
+        b: { ...httpServer("b"), timeout: 60_001 },
+        c: { ...httpServer("c"), timeout: 0 },
+        d: { command: "d", timeouts: { connectMs: 50_001 } },
+        e: { ...httpServer("e"), tools: { "*": { timeoutMs: 60_001 }, pay: { timeoutMs: 0 } } },
+      },
+    });
+    const { servers, problems } = await loadMcpServers(folders.options());
+    expect(JSON.parse(JSON.stringify(servers))).toEqual({
+      a: { ...httpServer("a"), timeouts: {}, retry: {}, session: {} },
+      b: httpServer("b"),
+      c: httpServer("c"),
+      d: { command: "d", cwd: folders.project, timeouts: {} },
+      e: { ...httpServer("e"), tools: { "*": {}, pay: {} } },
+    });
+    expect(new Set(problems.map(({ kind }) => kind))).toEqual(new Set(["restricted-option"]));
+    expect(problems.map(({ path }) => path?.replace("mcpServers.", ""))).toEqual([
+      "a.timeouts.connectMs",
+      "a.timeouts.requestMs",
+      "a.timeouts.totalMs",
+      "a.timeouts.taskMs",
+      "a.retry.maxRetries",
+      "a.retry.baseDelayMs",
+      "a.retry.maxDelayMs",
+      "a.session.maxRecoveries",
+      "a.session.drainMs",
+      "b.timeout",
+      "c.timeout",
+      "d.timeouts.connectMs",
+      'e.tools["*"].timeoutMs',
+      "e.tools.pay.timeoutMs",
+    ]);
+  });
+
+  it("a project file may lower timeouts and retries, or set the defaults", async () => {
+    using folders = new ConfigFolders();
+    const lower = {
+      a: {
+        ...httpServer("a"),
+        tools: { "*": { timeoutMs: 60_000 } },
+        timeouts: { connectMs: 10_000, requestMs: 1, totalMs: 600_000, taskMs: 3_600_000 },
+        retry: { maxRetries: 2, baseDelayMs: 0, maxDelayMs: 0, freshSession: true },
+        session: { maxRecoveries: 0, drainMs: 0 },
+      },
+      b: { ...httpServer("b"), retry: false },
+      c: { command: "c", cwd: folders.project, timeouts: { connectMs: 50_000 } },
+    };
+    folders.write("project/.mcp.json", { mcpServers: lower });
+    const { servers, problems } = await loadMcpServers(folders.options());
+    expect([JSON.parse(JSON.stringify(servers)), problems]).toEqual([lower, []]);
+  });
+
+  it("the operator may raise timeouts in a user file", async () => {
+    using folders = new ConfigFolders();
+    folders.write("home/.cursor/mcp.json", { mcpServers: { a: LONGER } });
+    const { servers, problems } = await loadMcpServers(folders.options({ user: true, project: false }));
+    expect([servers, problems]).toEqual([{ a: LONGER }, []]);
+  });
+
   it.each([
     ["in a user file", { user: true, project: false }, "home/.cursor/mcp.json"],
     ["in a given file", { files: [".mcp.json"] }, "project/.mcp.json"],
