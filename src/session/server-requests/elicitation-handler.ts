@@ -6,8 +6,8 @@ import type {
   FormSchema,
   FormValue,
 } from "../../config/server-request-handlers.js";
-import { stripHiddenCharacters, excerpt } from "../../errors/sanitize-text.js";
-import type { JsonObject } from "../../json/json.js";
+import { excerpt, hasHiddenCharacters, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import {
   HandlerError,
   invalidResultError,
@@ -16,11 +16,20 @@ import {
   type ServerRequestHandler,
 } from "./server-request-handler.js";
 
-const titleFields = {
-  title: z.string().transform(stripHiddenCharacters).optional(),
-  description: z.string().transform(stripHiddenCharacters).optional(),
-};
-const titledChoice = z.looseObject({ const: z.string() });
+const shown = z.string().transform(stripHiddenCharacters);
+
+const CONTROL_CHARACTERS = /[\p{Cc}\u2028\u2029]/u;
+
+/** Whether a person sees all of a name or value. It is sent back, so that nothing can be removed from it. */
+export function isVisible(text: string): boolean {
+  return !hasHiddenCharacters(text) && !CONTROL_CHARACTERS.test(text);
+}
+
+const visible = z.string().refine(isVisible, { error: "expected no hidden and no control characters" });
+
+const titleFields = { title: shown.optional(), description: shown.optional() };
+const titledChoice = z.looseObject({ const: visible, title: shown.optional() });
+const visibleNames = z.array(visible).optional();
 
 const FIELD = z.lazy(() =>
   z.discriminatedUnion("type", [
@@ -30,7 +39,8 @@ const FIELD = z.lazy(() =>
       minLength: z.number().optional(),
       maxLength: z.number().optional(),
       format: z.string().optional(),
-      enum: z.array(z.string()).optional(),
+      enum: visibleNames,
+      enumNames: z.array(shown).optional(),
       oneOf: z.array(titledChoice).optional(),
       default: z.string().optional(),
     }),
@@ -45,7 +55,7 @@ const FIELD = z.lazy(() =>
     z.looseObject({
       ...titleFields,
       type: z.literal("array"),
-      items: z.looseObject({ enum: z.array(z.string()).optional(), anyOf: z.array(titledChoice).optional() }),
+      items: z.looseObject({ enum: visibleNames, anyOf: z.array(titledChoice).optional() }),
       minItems: z.number().optional(),
       maxItems: z.number().optional(),
       default: z.array(z.string()).optional(),
@@ -55,26 +65,40 @@ const FIELD = z.lazy(() =>
 type Field = z.infer<typeof FIELD>;
 type FieldOf<Type extends Field["type"]> = Extract<Field, { type: Type }>;
 
+/** Removes hidden characters from everything else in a field: defaults, and what is not part of the protocol. */
+function stripTexts<T>(value: T): T {
+  const strip = (item: unknown): unknown => {
+    if (typeof item === "string") return hasHiddenCharacters(item) ? stripHiddenCharacters(item) : item;
+    if (Array.isArray(item)) return item.map(strip);
+    if (!isPlainObject(item)) return item;
+    return Object.fromEntries(
+      Object.entries(item).map(([key, child]) => [stripHiddenCharacters(key), strip(child)]),
+    );
+  };
+  return strip(value) as T;
+}
+
 /** The forms that MCP allows: a flat object of strings, numbers, booleans, enums and arrays of enums. */
 export const FORM = z.object({
   type: z.literal("object"),
-  properties: z.record(z.string(), FIELD),
-  required: z.array(z.string()).optional(),
+  properties: z.record(visible, FIELD.transform(stripTexts)),
+  required: visibleNames,
 }) satisfies z.ZodType<FormSchema>;
 type Form = z.infer<typeof FORM>;
 
-const message = z.string().transform(stripHiddenCharacters);
-
-const FORM_REQUEST = z.object({ message, requestedSchema: FORM });
+const FORM_REQUEST = z.object({ message: shown, requestedSchema: FORM });
 
 const URL_REQUEST = z.object({
-  message,
-  // A person opens the URL, so only web pages are allowed.
-  url: z.string().refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
-    error: "expected a URL starting with https:// or http://",
-  }),
+  message: shown,
+  // A person opens the URL, so only web pages are allowed. Parsing escapes hidden and control characters.
+  url: z
+    .string()
+    .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
+      error: "expected a URL starting with https:// or http://",
+    })
+    .transform((url) => new URL(url).href),
   // Not sent in the modern era, where the state is in requestState.
-  elicitationId: z.string().optional(),
+  elicitationId: visible.optional(),
 });
 
 const FORM_RESULT = z.lazy(() =>
@@ -98,9 +122,16 @@ const URL_RESULT = z.object({
 const MAX_REQUEST_LENGTH = 262_144;
 
 function parseElicitationRequest<T>(schema: z.ZodType<T>, params: JsonObject): T {
-  if (JSON.stringify(params).length > MAX_REQUEST_LENGTH)
-    throw new HandlerError("invalidParams", `Invalid params: more than ${MAX_REQUEST_LENGTH} characters.`);
-  return parseRequest(schema, params);
+  assertLength(params);
+  const request = parseRequest(schema, params);
+  // An escaped URL is longer.
+  assertLength(request);
+  return request;
+}
+
+function assertLength(request: unknown): void {
+  if (JSON.stringify(request).length <= MAX_REQUEST_LENGTH) return;
+  throw new HandlerError("invalidParams", `Invalid params: more than ${MAX_REQUEST_LENGTH} characters.`);
 }
 
 function parseForm(params: JsonObject) {

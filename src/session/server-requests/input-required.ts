@@ -1,9 +1,10 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { excerpt } from "../../errors/sanitize-text.js";
+import { describeThrown, excerpt } from "../../errors/sanitize-text.js";
 import { isLargerThan } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import { MAX_SERVER_REQUESTS } from "../../transports/json-rpc.js";
+import { isVisible, parseElicitation } from "./elicitation-handler.js";
 import { HandlerError } from "./server-request-handler.js";
 import type { ServerRequests } from "./server-requests.js";
 
@@ -65,10 +66,24 @@ export async function answerInputRequests(result: JsonObject, options: InputOpti
     ...(typeof requestState === "string" ? { requestState } : {}),
   };
   if (deferred.length === 0) return { retryWith: retryParams };
-  const incomplete = { inputRequests: Object.fromEntries(deferred), ...retryParams };
+  const inputToProvide = Object.fromEntries(
+    deferred.map(([key, request]) => [key, toShown(key, request, options)]),
+  );
+  const incomplete = { inputRequests: inputToProvide, ...retryParams };
   if (isLargerThan(incomplete, MAX_DEFERRED_CHARS))
     throw invalidInputError(options.server, `it has more than ${MAX_DEFERRED_CHARS} characters`);
   return { deferred: { resultType: INPUT_REQUIRED, ...incomplete } };
+}
+
+/** Returns an elicitation request as a person may see it. */
+function toShown(key: string, request: unknown, { server }: InputOptions): JsonObject {
+  if (!isVisible(key)) throw invalidInputError(server, "the key of an input request has hidden characters");
+  try {
+    const params = parseElicitation(toObject(toObject(request)["params"]));
+    return { method: "elicitation/create", params: { ...params } };
+  } catch (error) {
+    throw invalidInputError(server, `an elicitation request is invalid: ${describeThrown(error)}`);
+  }
 }
 
 async function answerInputRequest(

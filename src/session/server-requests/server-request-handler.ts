@@ -6,6 +6,7 @@ import type {
   ServerRequestHandlers,
 } from "../../config/server-request-handlers.js";
 import { RPC_CODES } from "../../errors/rpc-codes.js";
+import { excerpt } from "../../errors/sanitize-text.js";
 import { type JsonObject, omitUndefined } from "../../json/json.js";
 
 /**
@@ -57,7 +58,9 @@ const MAX_ISSUES = 5;
 
 function describeIssues(error: z.ZodError): string {
   const issues = zodToIssues(error).slice(0, MAX_ISSUES);
-  return issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
+  return issues
+    .map(({ path, message }) => (path === "" ? message : `${excerpt(path)}: ${message}`))
+    .join("; ");
 }
 
 type EmptyCapability = Record<string, never>;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { type BeforeToolCallInput, createMcpTools } from "../../../src/index.js";
+import { type BeforeToolCallInput, createMcpTools, McpClient } from "../../../src/index.js";
 import type { TestTool } from "../../../src/testing/index.js";
 import {
   resumeWith,
@@ -11,6 +11,7 @@ import {
   threadConfig,
   getToolMessages,
 } from "../../fixtures/agents.js";
+import { rejection } from "../../fixtures/clients.js";
 import { type EraServer, type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
 import { FileSaver } from "../../fixtures/file-saver.js";
 import { resumeInOtherProcess } from "../../fixtures/resume-in-other-process.js";
@@ -122,6 +123,63 @@ describe("in createAgent with mcpMiddleware", () => {
     ]);
     expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
     expect(countBookings(server)).toBe(4);
+  });
+});
+
+/** A tool that requires this input. */
+function requiring(params: object, key = "where"): TestTool {
+  const inputRequests = { [key]: { method: "elicitation/create", params } };
+  return { name: "book", run: () => ({ resultType: "input_required", inputRequests }) };
+}
+
+const HIDDEN = "\u202E\u200B\u001B]52;c;aGk=\u0007";
+const formWith = (city: object, message = "Where?") => ({
+  mode: "form",
+  message,
+  requestedSchema: { type: "object", properties: { city } },
+});
+const HIDING_REQUESTS: [string, object, object][] = [
+  [
+    "a form",
+    formWith({ type: "string", oneOf: [{ const: "rome", title: `Rome${HIDDEN}` }] }, `Where?${HIDDEN}`),
+    formWith({ type: "string", oneOf: [{ const: "rome", title: "Rome" }] }),
+  ],
+  [
+    "a URL",
+    { mode: "url", message: `Log in.${HIDDEN}`, url: `https://example.com/${HIDDEN}x` },
+    { mode: "url", message: "Log in.", url: "https://example.com/%E2%80%AE%E2%80%8B%1B]52;c;aGk=%07x" },
+  ],
+];
+
+describe("an input request with hidden characters", () => {
+  it.each(HIDING_REQUESTS)("in %s is shown without them, in all that is saved", async (_, params, shown) => {
+    await using server = await startEraServer("modern", { tools: [requiring(params)] });
+    await using mcp = await createTools(server);
+    for (const open of Object.values(agentIntegrations)) {
+      const agent = open({
+        model: createScriptedModel([bookFor("ann")]),
+        mcp,
+        checkpointer: new MemorySaver(),
+      });
+      const paused = await agent.invoke(userInput, threadConfig("1"));
+      const value = paused.__interrupt__?.[0]?.value as { requests: object };
+      expect(value.requests).toEqual({ where: shown });
+      expect(JSON.stringify(value)).not.toMatch(/\u202E|\u200B|\\u001b|\\u0007/i);
+    }
+    await using client = new McpClient({ name: "inn", url: server.url });
+    const { inputRequired } = await client.callTool({ name: "book" }, { input: {} });
+    expect(inputRequired?.requests).toEqual({ where: { method: "elicitation/create", params: shown } });
+  });
+
+  it.each<[string, TestTool]>([
+    ["in a choice", requiring(formWith({ type: "string", enum: ["rome", `oslo${HIDDEN}`] }))],
+    ["in its key", requiring(formWith({ type: "string" }), `where${HIDDEN}`)],
+  ])("%s fails the call", async (_, tool) => {
+    await using server = await startEraServer("modern", { tools: [tool] });
+    await using client = new McpClient({ name: "inn", url: server.url });
+    const failure = await rejection(client.callTool({ name: "book" }, { input: {} }));
+    expect(failure).toMatchObject({ kind: "invalid-response" });
+    expect(failure.message).not.toMatch(/[\u202E\u200B]|\p{Cc}/u);
   });
 });
 

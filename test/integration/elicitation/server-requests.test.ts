@@ -276,6 +276,35 @@ describe("a form", () => {
     ]);
   });
 
+  it("has an escaped URL, and neither hidden names nor a hidden id", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    const seen: unknown[] = [];
+    await using client = createTestClient(server, {
+      onElicitationRequest: (request) => {
+        seen.push(request);
+        return { action: "cancel" };
+      },
+    });
+    await callTool(client, "url", { url: "https://example.com/\u202E\u001B]52;c;aGk=\u0007\n?x" });
+    expect(seen).toMatchObject([{ url: "https://example.com/%E2%80%AE%1B]52;c;aGk=%07?x" }]);
+    const invalid = "-32602: Invalid params";
+    expect(await callTool(client, "url", { elicitationId: "e\u200B" })).toContain(invalid);
+    const long = `https://example.com/${"\u202E".repeat(100_000)}`;
+    expect(await callTool(client, "url", { url: long })).toContain("more than 262144 characters");
+    const properties = { "k\u200B": { type: "string" } };
+    const response = await callTool(client, "form", { requestedSchema: { type: "object", properties } });
+    expect(response).toContain(invalid);
+    const nested = { "k\u202E": { type: "object" } };
+    const create = { method: "elicitation/create", message: "?" };
+    const other = await callTool(client, "request", {
+      ...create,
+      requestedSchema: { type: "object", properties: nested },
+    });
+    expect(other).toContain(invalid);
+    expect(other).not.toContain("\u202E");
+    expect(seen).toHaveLength(1);
+  });
+
   it.each([
     ["has a wrong type", { action: "accept", content: { name: "Ada", guests: "many-secret" } }, "guests:"],
     ["is incomplete", { action: "accept", content: {} }, "name is required"],

@@ -92,10 +92,39 @@ describe("a form schema", () => {
   });
 
   it("has no hidden characters in titles and descriptions", () => {
-    const field = { type: "string", title: "a\u202Eb", description: "c\u200Bd", enum: ["e\u200Bf"] };
+    const field = { type: "string", title: "a\u202Eb", description: "c\u200Bd", enum: ["ef"] };
     const { properties } = FORM.parse({ type: "object", properties: { field } });
-    expect(properties).toEqual({
-      field: { type: "string", title: "ab", description: "cd", enum: ["e\u200Bf"] },
+    expect(properties).toEqual({ field: { type: "string", title: "ab", description: "cd", enum: ["ef"] } });
+  });
+
+  it("has no hidden characters in the titles of choices, in defaults and in what the protocol does not define", () => {
+    const properties = {
+      one: { type: "string", oneOf: [{ const: "a", title: "N\u202Eo\u001B[2J", "x-note": "n\u200B" }] },
+      two: { type: "string", enum: ["a", "b"], enumNames: ["A\u200B", "B"], default: "\u202Ea" },
+      many: { type: "array", items: { anyOf: [{ const: "a", title: "A\u2066" }] }, default: ["a\u200B"] },
+      other: { type: "boolean", "x-\u200Bhint": { text: ["h\u200B\u001B]52;c;aGk=\u0007"] } },
+    };
+    expect(FORM.parse({ type: "object", properties }).properties).toEqual({
+      one: { type: "string", oneOf: [{ const: "a", title: "No", "x-note": "n" }] },
+      two: { type: "string", enum: ["a", "b"], enumNames: ["A", "B"], default: "a" },
+      many: { type: "array", items: { anyOf: [{ const: "a", title: "A" }] }, default: ["a"] },
+      other: { type: "boolean", "x-hint": { text: ["h"] } },
     });
+  });
+
+  it.each<[string, object, string[]?]>([
+    ["the name of a field", { "k\u200B": { type: "string" } }],
+    ["the name of a required field", {}, ["k\u202E"]],
+    ["a choice", { k: { type: "string", enum: ["e\u200Bf"] } }],
+    ["a choice with a title", { k: { type: "string", oneOf: [{ const: "a\u{E0041}", title: "A" }] } }],
+    ["one of several choices", { k: { type: "array", items: { enum: ["a\u001B[2J"] } } }],
+    ["one of several choices with titles", { k: { type: "array", items: { anyOf: [{ const: "a\nb" }] } } }],
+  ])("cannot have hidden or control characters in %s", (_, properties, required = []) => {
+    expect(FORM.safeParse({ type: "object", properties, required }).success).toBe(false);
+  });
+
+  it("may have an emoji as a choice", () => {
+    const field = { type: "string", enum: ["\u2764\uFE0F", "\u{1F44D}"], default: "\u2764\uFE0F" };
+    expect(FORM.parse({ type: "object", properties: { field } }).properties).toEqual({ field });
   });
 });
