@@ -1,20 +1,33 @@
 import { describe, expect, it } from "vitest";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { Redactor } from "../../../src/errors/redaction.js";
-import { PendingRequests, type WireRequest } from "../../../src/transports/pending-requests.js";
+import {
+  BaseTransport,
+  type PendingRequest,
+  PendingRequests,
+  type WireRequest,
+} from "../../../src/transports/pending-requests.js";
 import { rejection } from "../../fixtures/clients.js";
 
+const CONTEXT = { server: "test", redactor: new Redactor() };
+
+class RecordingTransport extends BaseTransport<WireRequest> {
+  readonly cancelled: unknown[] = [];
+  readonly settled: unknown[] = [];
+  /** Accessible to the tests. */
+  override readonly pending = new PendingRequests<WireRequest>(CONTEXT, this);
+
+  override onCancelled({ id }: PendingRequest<WireRequest>): void {
+    this.cancelled.push(id);
+  }
+
+  override onSettled({ id }: PendingRequest<WireRequest>): void {
+    this.settled.push(id);
+  }
+}
+
 function createPendingRequests() {
-  const cancelled: unknown[] = [];
-  const settled: unknown[] = [];
-  const pending = new PendingRequests<WireRequest>(
-    { server: "test", redactor: new Redactor() },
-    {
-      onServerMessage: () => undefined,
-      onCancelled: ({ id }) => cancelled.push(id),
-      onSettled: ({ id }) => settled.push(id),
-    },
-  );
+  const { pending, cancelled, settled } = new RecordingTransport(CONTEXT);
   const add = (id: number) =>
     pending.add(
       { jsonrpc: "2.0", id, method: "tools/call", params: {} },
