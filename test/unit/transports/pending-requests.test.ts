@@ -15,7 +15,7 @@ class RecordingTransport extends BaseTransport<WireRequest> {
   readonly cancelled: unknown[] = [];
   readonly settled: unknown[] = [];
   /** Accessible to the tests. */
-  override readonly pending = new PendingRequests<WireRequest>(CONTEXT, this);
+  override readonly pending: PendingRequests<WireRequest> = new PendingRequests(CONTEXT, this);
 
   override onCancelled({ id }: PendingRequest<WireRequest>): void {
     this.cancelled.push(id);
