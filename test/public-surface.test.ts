@@ -272,6 +272,7 @@ describe("the public surface has", () => {
       "state",
       "subscribeResource",
       "toolPolicy",
+      "totalMs",
       "tryCallTool",
       "tryToConnect",
       "unsubscribeResource",

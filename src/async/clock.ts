@@ -44,8 +44,9 @@ export function delay(
   });
 }
 
-interface DeadlineOptions {
-  /** The time limit in milliseconds; 0 means no limit. */
+/** A time limit within a scope. */
+export interface DeadlineOptions {
+  /** The time limit in milliseconds; 0 and `Infinity` mean no limit. */
   readonly ms: number;
   readonly clock: Clock;
   readonly cancellation: CancelScope;
@@ -58,7 +59,7 @@ export async function withDeadline<T>(
   { ms, clock, cancellation, createError }: DeadlineOptions,
   work: (cancellation: CancelScope) => Promise<T>,
 ): Promise<T> {
-  if (ms === 0) return work(cancellation);
+  if (ms === 0 || ms === Number.POSITIVE_INFINITY) return work(cancellation);
   const scope = cancellation.child();
   const cancelTimer = clock.after(ms, () => scope.cancel(createError()));
   try {
@@ -67,6 +68,11 @@ export async function withDeadline<T>(
     cancelTimer();
     scope.dispose();
   }
+}
+
+/** Settles like the promise, or rejects when the deadline expires or the scope is cancelled. Does not stop the work. */
+export function raceDeadline<T>(deadline: DeadlineOptions, pending: PromiseLike<T>): Promise<T> {
+  return withDeadline(deadline, (scope) => scope.race(Promise.resolve(pending)));
 }
 
 /** Waits until `work` settles, at most `ms` milliseconds. Never throws. */

@@ -247,6 +247,11 @@ export class McpClient implements AsyncDisposable {
     return this.#components.lifecycle.config.output;
   }
 
+  /** The total timeout of a call. @internal */
+  get totalMs(): number {
+    return this.#components.lifecycle.config.timeouts.totalMs;
+  }
+
   /** Lists the open sessions of all identities. */
   sessions(): SessionInfo[] {
     return this.#components.lifecycle.sessions();

@@ -67,7 +67,7 @@ const TIMEOUT_FIELDS = {
    */
   requestMs: milliseconds,
   /**
-   * A whole call, including handshakes, retries and delays.
+   * A whole call, including handshakes, retries and delays. The hooks of a call may take as long again, together.
    *
    * @default 600_000
    */

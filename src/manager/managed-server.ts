@@ -220,6 +220,10 @@ export class ManagedServer implements ToolCaller {
     return this.client.output;
   }
 
+  get totalMs(): number {
+    return this.client.totalMs;
+  }
+
   identityOf(options: Parameters<McpClient["identityOf"]>[0]): string {
     return this.client.identityOf(options);
   }

@@ -30,7 +30,7 @@ export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
     const { meta: metaOption, afterToolCall } = runtime.settings;
     const meta =
       typeof metaOption === "function"
-        ? await runHook(cancellation, () => metaOption(context.toPlainContext()))
+        ? await runHook(run, "meta", () => metaOption(context.toPlainContext()))
         : metaOption;
     const preview = afterToolCall === undefined ? undefined : toCallPreview(run, approved.args);
     const { semaphore } = runtime;
@@ -49,7 +49,7 @@ export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
       throw error.with({ kind: classifyFailure({ code: error.code, isToolMissing: true }) });
     } finally {
       release?.();
-      if (run.progress !== undefined) await run.progress.end();
+      if (run.progress !== undefined) await run.progress.end(cancellation);
     }
   } finally {
     run.dispose();
@@ -57,11 +57,9 @@ export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
 }
 
 /** A run that may not see the tool gets the error of an unknown tool. */
-async function assertAllowed(
-  { runtime: { name }, context, cancellation }: ToolRun,
-  isAllowed: NonNullable<ToolRuntime["isAllowed"]>,
-): Promise<void> {
-  if (await cancellation.race(isAllowed(context.runConfig))) return;
+async function assertAllowed(run: ToolRun, isAllowed: NonNullable<ToolRuntime["isAllowed"]>): Promise<void> {
+  const { name } = run.runtime;
+  if (await runHook(run, "filter", () => isAllowed(run.context.runConfig))) return;
   throw new McpRuntimeError("not-found", `There is no tool "${name}".`, { tool: name });
 }
 
@@ -73,7 +71,7 @@ function send(
 ): Promise<ToolResult> {
   const { context, runtime, interceptor } = run;
   if (typeof durable === "function")
-    return requireAny([durable], run, prepared.args).then((isDurable) =>
+    return requireAny({ hook: "durable", conditions: [durable] }, run, prepared.args).then((isDurable) =>
       send(run, prepared, meta, isDurable),
     );
   const call: ToolCall = { name: context.tool, args: prepared.args, id: context.toolCallId };
@@ -283,17 +281,18 @@ function missingToolError(runtime: ToolRuntime, result: ToolResult): McpRuntimeE
  * that it has not.
  */
 async function finalizeResult(
-  { runtime, cancellation }: ToolRun,
+  run: ToolRun,
   result: ToolResult,
   preview: BeforeToolCallInput | undefined,
 ): Promise<ToolResult> {
+  const { runtime, cancellation } = run;
   try {
     enforceOutputSchema(runtime, result);
     const { afterToolCall: hook } = runtime.settings;
     if (hook === undefined || preview === undefined) return result;
     const { content, structuredContent, isError, meta } = result;
     const copy = structuredClone({ content, structuredContent, isError, meta });
-    const returned: unknown = await runHook(cancellation, () => hook({ ...preview, result: copy }));
+    const returned: unknown = await runHook(run, "afterToolCall", () => hook({ ...preview, result: copy }));
     const changes = parseAfterCallResult(runtime, returned);
     if (changes === undefined) return result;
     const merged = { content, structuredContent, isError, meta, ...changes };

@@ -7,6 +7,7 @@ import { type ToolCall, ToolMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";
+import { raceDeadline, systemClock } from "../async/clock.js";
 import type { ToolResult } from "../client/tool-result.js";
 import { freezeIfListed, getToolUi, type McpToolInfo } from "../config/server-features.js";
 import { assertObject } from "../config/parse-options.js";
@@ -282,15 +283,17 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   /** Throws the failure where there is no tool call or `onToolError` is "throw"; a rejection is never thrown. */
   private async toFailureOutput(
     failure: McpRuntimeError,
-    { runtime, context: { toolCallId }, isRejected }: ToolRun,
+    run: ToolRun,
     converted?: ConvertedResult,
   ): Promise<ToolOutput> {
+    const { runtime, isRejected } = run;
+    const { toolCallId } = run.context;
     const isThrown = outputSettings(runtime).onToolError === "throw" && !isRejected;
     if (toolCallId === undefined || isThrown) throw failure;
     const artifact = { ...(converted?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
     const message = new ToolMessage({
       status: "error",
-      content: await getFailureContent(failure, runtime, converted),
+      content: await getFailureContent(failure, run, converted),
       tool_call_id: toolCallId,
       name: this.name,
       artifact,
@@ -374,23 +377,30 @@ function withCustomData(
 /** The text of the user's `onToolError`, else the content of the error result, else our message for the kind. */
 async function getFailureContent(
   failure: McpRuntimeError,
-  runtime: ToolRuntime,
+  run: ToolRun,
   converted: ConvertedResult | undefined,
 ): Promise<string | LangChainBlock[]> {
-  const { name, warn } = runtime;
-  const { onToolError } = outputSettings(runtime);
+  const { name, warn } = run.runtime;
+  const { onToolError } = outputSettings(run.runtime);
   const isEmpty = converted === undefined || converted.content.length === 0;
   const content = isEmpty ? toFailureMessage(failure, name) : converted.content;
   if (typeof onToolError !== "function") return content;
-  try {
-    const custom: unknown = await onToolError(failure);
-    if (typeof custom === "string") return custom;
-    warn("onToolError did not return a string; the default message is used.");
-  } catch (error) {
-    if (isGraphBubbleUp(error)) throw error;
-    warn(`onToolError failed; the default message is used: ${printValue(error)}`);
-  }
-  return content;
+  return run.runAfterwards(async (cancellation, ms) => {
+    const createError = () => new Error(`it did not settle within ${Math.ceil(ms)} ms (timeouts.totalMs)`);
+    try {
+      const returned: unknown = onToolError(failure);
+      const custom = isPromiseLike(returned)
+        ? await raceDeadline({ ms, clock: systemClock, cancellation, createError }, returned)
+        : returned;
+      if (typeof custom === "string") return custom;
+      warn("onToolError did not return a string; the default message is used.");
+    } catch (error) {
+      if (isGraphBubbleUp(error)) throw error;
+      cancellation.throwIfCancelled();
+      warn(`onToolError failed; the default message is used: ${printValue(error)}`);
+    }
+    return content;
+  });
 }
 
 function toToolDetails(runtime: ToolRuntime): McpToolDetails {

@@ -1,6 +1,5 @@
 import { isBaseMessage } from "@langchain/core/messages";
 import { z } from "zod";
-import type { CancelScope } from "../async/cancel-scope.js";
 import { isContentBlock } from "../client/tool-result.js";
 import {
   type ErrorLocation,
@@ -18,7 +17,7 @@ import { CHANGE_TEXTS } from "../json-schema/diff/parameter-change.js";
 import { coerceArguments } from "../json-schema/coerce-arguments.js";
 import { type ArgumentIssue, describeActualType } from "../json-schema/explain-validation.js";
 import { describeValue } from "../json/describe-value.js";
-import { isDeepEqual, isPlainObject, type JsonObject, toArray } from "../json/json.js";
+import { isDeepEqual, isPlainObject, isPromiseLike, type JsonObject, toArray } from "../json/json.js";
 import { MASK } from "./argument-injector.js";
 import { fromLangChainBlock, textBlock } from "./content/langchain-block.js";
 import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
@@ -47,10 +46,10 @@ async function prepareAsync(run: ToolRun): Promise<PreparedCall> {
 
 /** Returns what `beforeToolCall` changes. Throws if it denies the call. */
 async function runBeforeToolCall(run: ToolRun, args: JsonObject): Promise<BeforeToolCallResult> {
-  const { runtime, cancellation } = run;
+  const { runtime } = run;
   const { beforeToolCall: hook } = runtime.settings;
   if (hook === undefined) return {};
-  const result: unknown = await runHook(cancellation, () => hook(toCallPreview(run, args)));
+  const result: unknown = await runHook(run, "beforeToolCall", () => hook(toCallPreview(run, args)));
   const changes = parseBeforeCallResult(runtime, result);
   if (changes.deny !== undefined) throw deniedError(runtime, changes.deny);
   return changes;
@@ -84,18 +83,26 @@ function needsApproval(run: ToolRun, args: JsonObject): boolean | Promise<boolea
     (condition) => condition === true || (condition === "unless-read-only" && !schema.isReadOnly),
   );
   const functions = approval.filter((condition) => typeof condition === "function");
-  return isRequired || functions.length === 0 ? isRequired : requireAny(functions, run, args);
+  return isRequired || functions.length === 0
+    ? isRequired
+    : requireAny({ hook: "requireApproval", conditions: functions }, run, args);
+}
+
+interface RuleConditions {
+  readonly hook: "requireApproval" | "durable";
+  readonly conditions: readonly Extract<ApprovalCondition, (...args: never) => unknown>[];
 }
 
 /** Whether one of the functions of a rule returns anything but `false`, or throws. */
 export async function requireAny(
-  conditions: readonly Extract<ApprovalCondition, (...args: never) => unknown>[],
-  { context, cancellation }: ToolRun,
+  { hook, conditions }: RuleConditions,
+  run: ToolRun,
   args: JsonObject,
 ): Promise<boolean> {
+  const { context, cancellation } = run;
   for (const condition of conditions) {
     try {
-      const isRequired: unknown = await runHook(cancellation, () =>
+      const isRequired: unknown = await runHook(run, hook, () =>
         condition(structuredClone(args), context.toPlainContext()),
       );
       if (isRequired !== false) return true;
@@ -184,17 +191,30 @@ function getAgentInput({ runtime, context }: ToolRun): JsonObject {
 
 /** Adds the rule's arguments. The model's value for one of them is dropped, even when the rule has no value for it. */
 async function injectArguments(
-  { context, cancellation }: ToolRun,
+  run: ToolRun,
   sources: NonNullable<ToolRule["args"]>,
   input: JsonObject,
 ): Promise<JsonObject> {
   const visible = Object.entries(input).filter(([name]) => !Object.hasOwn(sources, name));
-  const resolveValue = async (source: (typeof sources)[string]): Promise<unknown> =>
-    typeof source === "function" ? runHook(cancellation, () => source(context.toPlainContext())) : source;
-  const injected = await Promise.all(
-    Object.entries(sources).map(async ([name, source]) => [name, await resolveValue(source)] as const),
-  );
+  const names = Object.keys(sources);
+  const values = await runHook(run, "args", () => {
+    const resolved: unknown[] = names.map((name) => resolveSource(sources[name], run.context));
+    return resolved.some(isPromiseLike) ? Promise.all(resolved) : resolved;
+  });
+  const injected = names.map((name, index) => [name, values[index]] as const);
   return Object.fromEntries([...visible, ...injected.filter(([, value]) => value !== undefined)]);
+}
+
+/** What a function throws is returned as a rejection: the promises of the others must not stay unhandled. */
+function resolveSource(
+  source: NonNullable<ToolRule["args"]>[string] | undefined,
+  context: ToolRun["context"],
+): unknown {
+  try {
+    return typeof source === "function" ? source(context.toPlainContext()) : source;
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 /**
@@ -291,10 +311,35 @@ async function refreshSchema({ runtime, context, cancellation }: ToolRun): Promi
   throw callError(runtime, "invalid-request", text, { issues });
 }
 
-/** Runs a hook or a rule's function until it settles or the call is cancelled. */
-export function runHook<T>(cancellation: CancelScope, work: () => T | Promise<T>): Promise<T> {
+/** The options whose functions a run waits for. The last three are fields of a rule. */
+type HookName =
+  | "filter"
+  | "beforeToolCall"
+  | "afterToolCall"
+  | "meta"
+  | "args"
+  | "requireApproval"
+  | "durable";
+
+/** Runs a hook or a rule's function until it settles, the call is cancelled, or the time for the hooks of the run is over. */
+export async function runHook<T>(run: ToolRun, hook: HookName, work: () => T | Promise<T>): Promise<T> {
+  const { cancellation } = run;
   cancellation.throwIfCancelled();
-  return cancellation.race((async () => work())());
+  const returned = work();
+  if (isPromiseLike(returned)) return run.waitForHook(returned, () => hookTimeoutError(run, hook));
+  cancellation.throwIfCancelled();
+  return returned;
+}
+
+/** A hook after the call withholds its result; with one before the call, nothing was sent. Logs a warning. */
+function hookTimeoutError({ runtime }: ToolRun, hook: HookName): McpRuntimeError {
+  const subject = `Tool "${runtime.schema.info.name}" of server "${runtime.server}"`;
+  const reason = `${hook} did not settle in time. The hooks of a call may take ${runtime.caller.totalMs} ms together (timeouts.totalMs).`;
+  runtime.warn(reason);
+  if (hook !== "afterToolCall")
+    return callError(runtime, "timeout", `${subject} was not called, and nothing was sent: ${reason}`);
+  const text = `${subject} ran, but its result is withheld: ${reason}`;
+  return callError(runtime, "invalid-response", text, { attempts: 1 });
 }
 
 const BEFORE_RESULT_SCHEMA = optionsSchema<BeforeToolCallResult>({

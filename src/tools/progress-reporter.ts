@@ -1,7 +1,9 @@
 import type { CallbackManagerForToolRun } from "@langchain/core/callbacks/manager";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { type Clock, systemClock } from "../async/clock.js";
+import type { CancelScope } from "../async/cancel-scope.js";
+import { type Clock, settleWithin, systemClock } from "../async/clock.js";
 import { printValue, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { isPromiseLike } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";
 
 /** A progress notification of a running tool call. */
@@ -53,6 +55,8 @@ export function createProgressReporter(
 }
 
 const MIN_INTERVAL_MS = 100;
+/** How long a result waits for the listeners. */
+const MAX_END_MS = 1_000;
 
 /** Throttles progress: the first notification is passed on at once, the last one always. */
 export class ProgressReporter {
@@ -60,7 +64,8 @@ export class ProgressReporter {
   #latest: Progress | undefined;
   #cancelTimer: (() => void) | undefined;
   #isEnded = false;
-  #flushing: Promise<unknown> = Promise.resolve();
+  /** The promises of listeners. */
+  readonly #pending = new Set<Promise<void>>();
 
   constructor(options: ProgressReporterOptions) {
     this.#options = options;
@@ -72,12 +77,21 @@ export class ProgressReporter {
     if (this.#cancelTimer === undefined) this.#flush();
   }
 
-  /** Passes on a pending notification, ignores later ones, and waits for the listeners. */
-  async end(): Promise<void> {
+  /**
+   * Passes on a pending notification, ignores later ones, and waits for the listeners: at most a second, and not once the
+   * call is cancelled. Never rejects.
+   */
+  async end(cancellation: CancelScope): Promise<void> {
     this.#isEnded = true;
     this.#cancelTimer?.();
     if (this.#latest !== undefined) this.#notifyAll(this.#latest);
-    await this.#flushing;
+    if (this.#pending.size === 0) return;
+    const { clock, warn } = this.#options;
+    await settleWithin(MAX_END_MS, clock, () => cancellation.race(Promise.all(this.#pending)));
+    if (this.#pending.size > 0 && !cancellation.isCancelled)
+      warn(
+        `A progress listener (onProgress, a stream writer or a callback handler) did not settle within ${MAX_END_MS} ms after the call, which does not wait any longer.`,
+      );
   }
 
   #flush(): void {
@@ -94,13 +108,19 @@ export class ProgressReporter {
     const { source, listeners, warn } = this.#options;
     const sanitized = message === undefined ? undefined : stripHiddenCharacters(message);
     const event: ToolProgress = { type: "mcp_progress", ...source, progress, total, message: sanitized };
-    const notifications = listeners.map(async (listener) => {
+    const warnFailed = (error: unknown) => warn(`A progress listener failed: ${printValue(error)}`);
+    for (const listener of listeners) {
       try {
-        await listener({ ...event });
+        const returned = listener({ ...event });
+        if (isPromiseLike(returned)) this.#track(Promise.resolve(returned).then(() => undefined, warnFailed));
       } catch (error) {
-        warn(`A progress listener failed: ${printValue(error)}`);
+        warnFailed(error);
       }
-    });
-    this.#flushing = Promise.all([this.#flushing, ...notifications]);
+    }
+  }
+
+  #track(notification: Promise<void>): void {
+    this.#pending.add(notification);
+    void notification.then(() => this.#pending.delete(notification));
   }
 }

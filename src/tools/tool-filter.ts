@@ -2,8 +2,9 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { printValue } from "../errors/sanitize-text.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
 import type { McpTool } from "./mcp-tool.js";
+import { isAllowedInTime } from "./tool-run.js";
 
 /** The run that lists or calls tools. */
 export interface ToolFilterContext {
@@ -29,7 +30,7 @@ export async function filterTools(tools: readonly McpTool[], config: RunnableCon
   if (closed?.isCancelled === false) closed.attach(cancellation);
   try {
     cancellation.throwIfCancelled();
-    const deciding = tools.map(async ({ runtime }) => (await runtime.isAllowed?.(config)) ?? true);
+    const deciding = tools.map(({ runtime }) => isAllowedInTime(runtime, config));
     const decisions = await cancellation.race(Promise.all(deciding));
     return tools.filter((_, index) => decisions[index]);
   } finally {
@@ -43,25 +44,36 @@ export function hasFilter(tool: McpTool): boolean {
   return tool.runtime.isAllowed !== undefined;
 }
 
-/** Fails closed: a filter that throws, or returns anything but a boolean, excludes the tool. */
-export async function isToolAllowed(
+/**
+ * Fails closed: a filter that throws, or returns anything but a boolean, excludes the tool. Returns a promise only if the
+ * filter does, and never rejects.
+ */
+export function isToolAllowed(
   tool: McpTool,
   filter: ToolFilter,
   config: RunnableConfig,
-): Promise<boolean> {
+): boolean | Promise<boolean> {
   const { server, warn } = tool.runtime;
   const { configurable, metadata } = config;
   const agent: unknown = isPlainObject(metadata) ? metadata["lc_agent_name"] : undefined;
+  const readDecision = (isAllowed: unknown): boolean => {
+    if (typeof isAllowed === "boolean") return isAllowed;
+    warn(`filter returned ${describeValue(isAllowed)} instead of a boolean, so the tool is excluded.`);
+    return false;
+  };
+  const excludeFailed = (error: unknown): boolean => {
+    warn(`filter failed, so the tool is excluded: ${printValue(error)}`);
+    return false;
+  };
   try {
-    const isAllowed: unknown = await filter(tool, {
+    const returned: unknown = filter(tool, {
       config: { ...config, configurable: { ...configurable } },
       agent: typeof agent === "string" ? agent : undefined,
       server,
     });
-    if (typeof isAllowed === "boolean") return isAllowed;
-    warn(`filter returned ${describeValue(isAllowed)} instead of a boolean, so the tool is excluded.`);
+    if (!isPromiseLike(returned)) return readDecision(returned);
+    return Promise.resolve(returned).then(readDecision).catch(excludeFailed);
   } catch (error) {
-    warn(`filter failed, so the tool is excluded: ${printValue(error)}`);
+    return excludeFailed(error);
   }
-  return false;
 }

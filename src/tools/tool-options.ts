@@ -178,7 +178,7 @@ export const TOOL_OPTION_FIELDS = {
     "a store with leases, such as redisStore() or dynamoStore()",
   ),
   /**
-   * Receives the progress notifications of a call, at most ten per second.
+   * Receives the progress notifications of a call, at most ten per second. A result waits at most one second for it.
    *
    * @default none
    */

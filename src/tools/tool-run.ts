@@ -1,5 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { assertAbortSignal, CancelScope } from "../async/cancel-scope.js";
+import { raceDeadline, systemClock } from "../async/clock.js";
 import type { Semaphore } from "../async/semaphore.js";
 import type { ToolLookup, ToolLookupOptions } from "../catalog/tool-catalog.js";
 import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
@@ -7,7 +8,7 @@ import type { InputRequired, ToolResult } from "../client/tool-result.js";
 import type { CallContext } from "../config/call-context.js";
 import type { ServerOutput } from "../config/output-options.js";
 import type { ApprovalCondition, InputValidation, ToolRule } from "../config/tool-rules.js";
-import { configError } from "../errors/mcp-runtime-error.js";
+import { configError, type McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ProgressReporter } from "./progress-reporter.js";
@@ -27,6 +28,8 @@ export interface ToolCaller {
   redact(message: string): string;
   /** The output options of the server. Read for each call: a server may be resolved after its tools were created. */
   readonly output?: ServerOutput | undefined;
+  /** The total timeout of the server; 0 means no limit. Read for each call, like the output options. */
+  readonly totalMs: number;
   /** Cancelled when the toolset is closed. */
   readonly closed?: CancelScope | undefined;
 }
@@ -51,7 +54,7 @@ export interface ToolRuntime {
   readonly caller: ToolCaller;
   readonly settings: ToolSettings;
   /** Whether the run of this config may see and call the tool. Never rejects. Without it, all runs may. */
-  readonly isAllowed: ((config: RunnableConfig) => Promise<boolean>) | undefined;
+  readonly isAllowed: ((config: RunnableConfig) => boolean | Promise<boolean>) | undefined;
   /** The agent's input, for arguments that are taken from it. */
   readonly agentInput: JsonObject;
   /** Set by a rule's `maxConcurrent`. */
@@ -61,6 +64,24 @@ export interface ToolRuntime {
   /** Records a decision about a call that needs approval. */
   readonly onApprovalDecided: (event: ApprovalDecided) => void;
   readonly warn: (message: string) => void;
+}
+
+interface FilteredTool extends Pick<ToolRuntime, "isAllowed" | "warn"> {
+  readonly caller: Pick<ToolRuntime["caller"], "totalMs">;
+}
+
+/** Whether the run of this config may see the tool. A filter that takes longer than a call may excludes it. */
+export async function isAllowedInTime(
+  { isAllowed, caller: { totalMs: ms }, warn }: FilteredTool,
+  config: RunnableConfig,
+): Promise<boolean> {
+  const decision = isAllowed?.(config) ?? true;
+  if (typeof decision === "boolean") return decision;
+  const deadline = { ms, clock: systemClock, cancellation: new CancelScope(), createError: () => undefined };
+  return raceDeadline(deadline, decision).catch(() => {
+    warn(`filter did not settle within ${ms} ms (timeouts.totalMs), so the tool is excluded.`);
+    return false;
+  });
 }
 
 /** A decision about a call that needs approval, for an audit log. */
@@ -129,6 +150,9 @@ export interface InputSource {
   next(required: InputRequired): Promise<CallInput | undefined>;
 }
 
+/** How long a hook may take in any case that runs after the call: the call may have used up its time. */
+const MIN_LAST_HOOK_MS = 1_000;
+
 /** One call of a tool. Dispose it when the call has ended. */
 export class ToolRun {
   readonly runtime: ToolRuntime;
@@ -138,8 +162,10 @@ export class ToolRun {
   readonly interceptor: CallInterceptor;
   /** `undefined` when there is no progress listener. */
   readonly progress: ProgressReporter | undefined;
-  /** Cancelled by the caller's signal, and when the toolset closes. */
+  /** Cancelled by the caller's signal, when the toolset closes, and when the hooks of the run take too long. */
   readonly cancellation: CancelScope;
+  /** How long the run has waited for its hooks. */
+  #hookMs = 0;
   /** A message for the model, set when a reviewer has edited the call or its arguments were converted. */
   notice: string | undefined;
   /**
@@ -159,8 +185,54 @@ export class ToolRun {
   }
 
   dispose(): void {
-    this.runtime.caller.closed?.detach(this.cancellation);
-    this.cancellation.dispose();
+    this.#detach(this.cancellation);
+  }
+
+  /**
+   * Waits for a promise of a hook. All hooks of a run may take `timeouts.totalMs` together; then the run is cancelled. The
+   * request of the call has a total timeout of its own.
+   */
+  async waitForHook<T>(pending: PromiseLike<T>, createError: () => McpRuntimeError): Promise<T> {
+    const { cancellation } = this;
+    const ms = this.#remainingHookMs;
+    const startedAt = systemClock.now();
+    const expire = () => cancellation.cancel(createError());
+    const cancelTimer = ms === Number.POSITIVE_INFINITY ? undefined : systemClock.after(ms, expire);
+    try {
+      return await cancellation.race(Promise.resolve(pending));
+    } finally {
+      cancelTimer?.();
+      this.#hookMs += systemClock.now() - startedAt;
+    }
+  }
+
+  /**
+   * Runs a hook after the run has ended. What has not ended the run before still cancels the scope: the caller's signal, and
+   * closing the toolset. The hook may take what is left for the hooks of the run, at least a second.
+   */
+  async runAfterwards<T>(hook: (cancellation: CancelScope, maxMs: number) => Promise<T>): Promise<T> {
+    const { signal } = this.context;
+    const { closed } = this.runtime.caller;
+    const isOver = signal?.aborted === true || closed?.isCancelled === true;
+    const cancellation = CancelScope.fromSignal(isOver ? undefined : signal);
+    if (!isOver) closed?.attach(cancellation);
+    const maxMs = isOver ? 0 : this.#remainingHookMs;
+    try {
+      return await hook(cancellation, Math.max(MIN_LAST_HOOK_MS, maxMs));
+    } finally {
+      this.#detach(cancellation);
+    }
+  }
+
+  /** What is left of the time for hooks. */
+  get #remainingHookMs(): number {
+    const { totalMs } = this.runtime.caller;
+    return totalMs === 0 ? Number.POSITIVE_INFINITY : Math.max(0, totalMs - this.#hookMs);
+  }
+
+  #detach(cancellation: CancelScope): void {
+    this.runtime.caller.closed?.detach(cancellation);
+    cancellation.dispose();
   }
 }
 

@@ -53,6 +53,9 @@ export function withAddedTools(
       get output() {
         return caller.output;
       },
+      get totalMs() {
+        return caller.totalMs;
+      },
       assertNotBlocked: (name) => caller.assertNotBlocked?.(name),
       redact: (message) => caller.redact(message),
       identityOf: (options) => caller.identityOf(options),

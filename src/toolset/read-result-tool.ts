@@ -3,6 +3,7 @@ import { toCallContext } from "../client/resolve-identity.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import { ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/server-features.js";
+import { SERVER_DEFAULTS } from "../config/server-config.js";
 import { WarningLimit } from "../telemetry/warning-limit.js";
 import type { CreateToolsOptions, ServerTools } from "../tools/create-tools.js";
 import type { IdentifyCaller, LargeResultStore } from "../tools/large-results/large-result-store.js";
@@ -54,6 +55,7 @@ export function createReadResultTool(
     caller: {
       closed,
       output: { contentChars: Number.MAX_SAFE_INTEGER },
+      totalMs: SERVER_DEFAULTS.timeouts.totalMs,
       redact: (message) => message,
       identityOf: () => "",
       callTool: async (call, options) => {

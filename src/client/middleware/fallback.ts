@@ -1,3 +1,4 @@
+import { type Clock, type DeadlineOptions, raceDeadline } from "../../async/clock.js";
 import type { FallbackCall, FallbackClient, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
@@ -10,6 +11,7 @@ import { type Middleware, type RequestContext, withRequestDetails } from "../req
 
 interface FallbackDependencies {
   readonly server: string;
+  readonly clock: Clock;
   readonly events: { warn(message: string): void };
 }
 
@@ -21,8 +23,14 @@ const NO_FALLBACK_KINDS: ReadonlySet<FailureKind> = new Set([
   "denied",
 ]);
 
+/** How long a fallback may take in any case: the failed call may have used up its total timeout. */
+const MIN_FALLBACK_MS = 1_000;
+
 /** Lets the `fallback` option provide the result of a failed tool call. */
-export function fallback({ server, events }: FallbackDependencies, option: FallbackOption): Middleware {
+export function fallback(
+  { server, clock, events }: FallbackDependencies,
+  option: FallbackOption,
+): Middleware {
   const { respond, record } = toResponder(option);
   return (next) => async (request) => {
     const { tool } = request;
@@ -39,8 +47,12 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
       return result;
     } catch (error) {
       if (!(error instanceof McpRuntimeError) || NO_FALLBACK_KINDS.has(error.kind)) throw error;
+      const { cancellation } = request;
+      const ms = Math.max(MIN_FALLBACK_MS, request.deadlineAt - clock.now());
+      const createError = () => new Error(`it did not settle within ${Math.ceil(ms)} ms (timeouts.totalMs)`);
       const replacement = await tryFallback(
         () => respond(withRequestDetails(error, request, server), call()),
+        { ms, clock, cancellation, createError },
         (message) => events.warn(message),
       );
       if (replacement === undefined) throw error;
@@ -103,10 +115,18 @@ function tryRecord(record: () => unknown, warn: (message: string) => void): void
   }
 }
 
-/** A failed fallback causes a warning, and the original failure is kept. */
-async function tryFallback(respond: () => unknown, warn: (message: string) => void): Promise<unknown> {
+/**
+ * A failed fallback causes a warning, and the original failure is kept. A promise is waited for until the deadline, and
+ * until the caller aborts or the client is closed.
+ */
+async function tryFallback(
+  respond: () => unknown,
+  deadline: DeadlineOptions,
+  warn: (message: string) => void,
+): Promise<unknown> {
   try {
-    const returned = await respond();
+    const response = respond();
+    const returned = isPromiseLike(response) ? await raceDeadline(deadline, response) : response;
     if (returned === undefined) return undefined;
     const result = toCallResult(returned);
     if (result !== undefined) return result;
@@ -114,6 +134,7 @@ async function tryFallback(respond: () => unknown, warn: (message: string) => vo
       "The fallback returned an invalid result; the original failure is kept. Return a result of callTool, an object with content or structuredContent, a string, or an array of content blocks.",
     );
   } catch (error) {
+    deadline.cancellation.throwIfCancelled();
     warn(`The fallback failed; the original failure is kept: ${printValue(error)}`);
   }
   return undefined;

@@ -8,7 +8,7 @@ import { fullHash } from "../../json-schema/schema-hash.js";
 import { isPlainObject, toArray, toObject } from "../../json/json.js";
 import { findPendingCalls, GraphTask, MAX_INTERRUPTS, toApprovalRequest } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
-import { maskArguments, mayNeedApproval, runHook, toCallPreview } from "../prepare-call.js";
+import { maskArguments, mayNeedApproval, toCallPreview } from "../prepare-call.js";
 import { deniedError } from "../tool-failure.js";
 import type { PreparedCall, ToolRun, ToolRuntime } from "../tool-run.js";
 import {
@@ -42,7 +42,9 @@ export async function requestApproval(run: ToolRun, prepared: PreparedCall): Pro
   const { onApproval } = runtime.settings;
   const args = maskArguments(runtime, prepared.args);
   if (onApproval !== undefined) {
-    const answer: unknown = await runHook(run.cancellation, () => onApproval(toCallPreview(run, args)));
+    run.cancellation.throwIfCancelled();
+    // Not limited: it waits for a person.
+    const answer: unknown = await run.cancellation.race((async () => onApproval(toCallPreview(run, args)))());
     // A truthy value may be a mistake.
     const isApproved = answer === true;
     recordDecision(run, { decision: isApproved ? "approve" : "reject", source: "onApproval", args });

@@ -2,7 +2,7 @@ import { printValue } from "../../errors/sanitize-text.js";
 import { isTextBlock, type LangChainBlock, textBlock, toContent } from "../content/langchain-block.js";
 import { countTextChars, formatCount, type ToolContent } from "../content/tool-content.js";
 import { resolveOutput } from "../tool-options.js";
-import type { ToolRun } from "../tool-run.js";
+import { isAllowedInTime, type ToolRun } from "../tool-run.js";
 import { isMovedByDeepAgent, type LargeResultStore } from "./large-result-store.js";
 import { ResultText } from "./result-text.js";
 
@@ -19,7 +19,7 @@ export async function keepLargeResult(
   const { runConfig, state } = context;
   const chars = countTextChars(whole);
   if (isMovedByDeepAgent(state, chars)) return toContent([...whole]);
-  if (reader === undefined || (await reader.isAllowed?.(runConfig)) === false) return content;
+  if (reader === undefined || !(await isAllowedInTime(reader, runConfig))) return content;
   try {
     const texts = whole.filter(isTextBlock).map(({ text }) => text);
     const { server } = runtime;

@@ -76,7 +76,9 @@ interface ResultReader {
   /** The name that models see. */
   readonly name: string;
   /** Without it, all runs may call the tool. */
-  readonly isAllowed: ((config: RunnableConfig) => Promise<boolean>) | undefined;
+  readonly isAllowed: ((config: RunnableConfig) => boolean | Promise<boolean>) | undefined;
+  readonly caller: { readonly totalMs: number };
+  readonly warn: (message: string) => void;
 }
 
 /** Returns what identifies the caller on a server; `undefined` for an unknown server. Throws if that is unknown. */

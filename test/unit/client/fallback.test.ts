@@ -6,6 +6,7 @@ import type { FallbackCall, FallbackOption } from "../../../src/config/server-de
 import type { FailureKind } from "../../../src/errors/failure-kinds.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import { rejection } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { createRequest } from "../../fixtures/request-context.js";
 
 const text = (value: string) => ({ type: "text", text: value });
@@ -14,7 +15,7 @@ const text = (value: string) => ({ type: "text", text: value });
 async function run(option: FallbackOption, next: () => Promise<unknown>, request = createRequest()) {
   const warnings: string[] = [];
   const events = { warn: (message: string) => void warnings.push(message) };
-  const promise = fallback({ server: "main", events }, option)(next)(request);
+  const promise = fallback({ server: "main", clock: new FakeClock(), events }, option)(next)(request);
   const outcome = await promise.catch((error: unknown) => (error as McpRuntimeError).kind);
   return { outcome, warnings };
 }
@@ -72,7 +73,10 @@ describe("a fallback", () => {
 
   it("does not replace the reason of an abort, nor failures of other requests", async () => {
     const reason = new Error("stop");
-    const handler = fallback({ server: "main", events: { warn: () => undefined } }, () => "spare");
+    const handler = fallback(
+      { server: "main", clock: new FakeClock(), events: { warn: () => undefined } },
+      () => "spare",
+    );
     expect(await rejection(handler(() => Promise.reject(reason))(createRequest()))).toBe(reason);
     const list = createRequest({ method: "tools/list", tool: undefined, params: {} });
     expect((await run(() => "spare", fail(), list)).outcome).toBe("unavailable");

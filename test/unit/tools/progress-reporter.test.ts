@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import {
   type ProgressListener,
   ProgressReporter,
@@ -40,7 +41,7 @@ describe("progress", () => {
   it("passes on the last value when the call ends, and nothing after it", async () => {
     const { clock, received, reporter } = createReporter();
     for (const progress of [1, 2]) reporter.report({ progress });
-    await reporter.end();
+    await reporter.end(new CancelScope());
     expect(received).toEqual([1, 2]);
     reporter.report({ progress: 3 });
     clock.advance(1_000);
@@ -58,7 +59,7 @@ describe("progress", () => {
       },
     );
     reporter.report({ progress: 1 });
-    await reporter.end();
+    await reporter.end(new CancelScope());
     expect(received).toEqual([1]);
     expect(warnings).toEqual([expect.stringContaining("Error: a"), expect.stringContaining("Error: b")]);
   });
