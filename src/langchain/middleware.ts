@@ -180,7 +180,7 @@ function createAgentApproval(toolList: LiveToolList, agentTools: Pick<LiveToolLi
       if (pending === undefined) return {};
       const { review } = pending;
       const stored = getStoredDecisions(location.messageId, state)[call.id ?? ""];
-      const decision = stored === undefined || review.hash === stored.callHash ? stored?.decision : null;
+      const decision = stored === undefined || review.isAbout(stored.callHash) ? stored?.decision : null;
       return { prepare: (run) => review.resolve(decision, run) };
     },
   };

@@ -5,7 +5,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { pluralize } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
-import { isPlainObject, toArray, toObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
 import { findPendingCalls, GraphTask, MAX_INTERRUPTS, toApprovalRequest } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
 import { maskArguments, mayNeedApproval, toCallPreview } from "../prepare-call.js";
@@ -62,7 +62,7 @@ export async function requestApproval(run: ToolRun, prepared: PreparedCall): Pro
     throw deniedError(runtime, REPEATED_WITHOUT_ID);
   }
   const { messageId } = findPendingCalls(task.input);
-  const call = new ReviewableCall(run, prepared, { source: "tool", messageId });
+  const call = await ReviewableCall.create(run, prepared, { source: "tool", messageId });
   const [decision = null] = await interruptForApproval([call], task);
   return call.resolve(decision, run);
 }
@@ -96,15 +96,21 @@ type FindTool = (name: string, config: RunnableConfig) => Promise<McpTool | unde
 /** The oldest calls are evicted above this; a resumed graph prepares them again. */
 const MAX_PENDING = 1_000;
 
+interface PreparedReview {
+  readonly runtime: ToolRuntime;
+  readonly caller: unknown;
+  readonly review: Promise<ReviewableCall>;
+}
+
 /**
  * Calls that wait for approval. Each is prepared once, so hooks do not run again when the graph resumes in this
- * process with the same tool and the same arguments. Prepared calls may contain secrets and are never written to a
+ * process with the same tool, the same arguments and for the same caller. Prepared calls may contain secrets and are never written to a
  * checkpoint, so another process prepares them again.
  */
 export class PendingApprovals {
   readonly #source: ReviewSource["source"];
   readonly #findTool: FindTool;
-  readonly #pending = new Map<string, { runtime: ToolRuntime; review: Promise<ReviewableCall> }>();
+  readonly #pending = new Map<string, PreparedReview>();
 
   constructor(source: ReviewSource["source"], findTool: FindTool) {
     this.#source = source;
@@ -149,16 +155,26 @@ export class PendingApprovals {
     location: CallLocation & Pick<ReviewSource, "position">,
   ): Promise<ReviewableCall> {
     const key = keyOf(call, location);
+    const caller = toCaller(location.config);
     const existing = this.#pending.get(key ?? "");
-    if (existing?.runtime === runtime) return existing.review;
+    if (existing?.runtime === runtime && isDeepStrictEqual(existing.caller, caller)) return existing.review;
     const review = ReviewableCall.prepare(runtime, call, { ...location, source: this.#source });
     if (key === undefined) return review;
-    this.#pending.set(key, { runtime, review });
+    this.#pending.set(key, { runtime, caller, review });
     review.catch(() => this.#pending.delete(key));
     const [oldestKey = ""] = this.#pending.keys();
     if (this.#pending.size > MAX_PENDING) this.#pending.delete(oldestKey);
     return review;
   }
+}
+
+/** The keys of `configurable` that LangGraph sets for each task. */
+const TASK_KEY = /^(?:__|checkpoint_)/;
+
+/** What the application passes to a run: hooks and functions of rules may return something else for another caller. */
+function toCaller(config: RunnableConfig): JsonObject {
+  const configurable = Object.entries(config.configurable ?? {}).filter(([key]) => !TASK_KEY.test(key));
+  return { configurable: Object.fromEntries(configurable), context: Reflect.get(config, "context") };
 }
 
 /**
@@ -186,8 +202,8 @@ async function interruptForApproval(
   if (calls.every(({ requestedWith }) => isDeepStrictEqual(requestedWith, hashes))) return decisions;
   const { actionRequests } = toObject(toApprovalRequest(await task.lastQuestion()));
   const requested = toArray(actionRequests).map((request) => toObject(request)["callHash"]);
-  return hashes.map((hash, index) => {
-    const isSame = requested.length === hashes.length && hash === requested[index];
+  return calls.map((call, index) => {
+    const isSame = requested.length === calls.length && call.isAbout(requested[index]);
     return isSame ? (decisions[index] ?? null) : null;
   });
 }

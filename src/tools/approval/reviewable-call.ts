@@ -1,10 +1,11 @@
-import { createHash } from "node:crypto";
+import { createHash, scrypt } from "node:crypto";
+import { promisify } from "node:util";
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { fullHash } from "../../json-schema/schema-hash.js";
+import { fullHash, toCanonicalJson } from "../../json-schema/schema-hash.js";
 import { toJson } from "../../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isDeepEqual, isPlainObject, type JsonObject } from "../../json/json.js";
 import { GraphTask } from "../graph-task.js";
 import { applyEdits, guardEdits, maskArguments, prepareCall, toModelVisibleArgs } from "../prepare-call.js";
 import { deniedError, toModelFailure } from "../tool-failure.js";
@@ -23,7 +24,7 @@ interface ActionRequest {
   /** The arguments that would be sent; sensitive values and those that rules inject are masked. */
   readonly args: JsonObject;
   readonly description: string;
-  /** Identifies the tool, the call and its arguments: the decision applies to nothing else. */
+  /** Identifies the tool, the call, its arguments and its user: the decision applies to nothing else. */
   readonly callHash: string;
 }
 
@@ -48,7 +49,7 @@ export type Decision =
 
 export const DECISIONS: readonly Decision["type"][] = ["approve", "edit", "reject"];
 
-/** `null`: the decision was about other arguments than those that would be sent now. */
+/** `null`: the decision was about another call, other arguments or another user than that which would be sent now. */
 export type ApprovalDecision = Decision | null;
 
 /** What requests approval, and for a call of which message. */
@@ -59,7 +60,16 @@ export interface ReviewSource {
   readonly position?: number | undefined;
 }
 
-const STALE = "its arguments are not those that were approved. Call it again to request approval again.";
+const STALE =
+  "its arguments, or the user it runs for, are not those that were approved. Call it again to request approval again.";
+
+/** Every `callHash` begins with it. Those of earlier versions did not cover the identity and what is masked. */
+const HASH_VERSION = "v2.";
+/** The toolsets, by their settings, for which an approval of an earlier version was logged. */
+const loggedSettings = new WeakSet<ToolRuntime["settings"]>();
+
+const deriveKey = promisify<string, string, number, Buffer>(scrypt);
+const KEY_BYTES = 32;
 
 /** A prepared call that may need a decision before it runs. */
 export class ReviewableCall {
@@ -68,27 +78,35 @@ export class ReviewableCall {
    * these arguments.
    */
   requestedWith: readonly string[] | undefined;
-  /** Identifies the tool, the call and the arguments that a decision is about. */
+  /** Identifies the tool, the call, the arguments and the user that a decision is about. Empty if none is needed. */
   readonly hash: string;
   readonly #run: ToolRun;
+  /** Whose session the call was prepared for; `undefined` if that is unknown. */
+  readonly #identity: string | undefined;
   readonly #outcome: PreparedCall | McpRuntimeError;
   readonly #source: ReviewSource;
   /** The arguments that are shown to a reviewer; `undefined` when no approval is needed. */
   readonly #shownArgs: JsonObject | undefined;
 
-  /** `outcome`: the call, or why it could not be prepared. */
-  constructor(run: ToolRun, outcome: PreparedCall | McpRuntimeError, source: ReviewSource) {
+  private constructor(
+    run: ToolRun,
+    outcome: PreparedCall | McpRuntimeError,
+    source: ReviewSource,
+    { shownArgs, hash = "" }: { readonly shownArgs?: JsonObject; readonly hash?: string } = {},
+  ) {
     this.#run = run;
+    this.#identity = tryGetIdentity(run);
     this.#outcome = outcome;
     this.#source = source;
-    const needsApproval = !(outcome instanceof McpRuntimeError) && outcome.needsApproval;
-    this.#shownArgs = needsApproval ? maskArguments(run.runtime, outcome.args) : undefined;
-    const { server, name } = run.runtime;
-    const { tool, toolCallId } = run.context;
-    const { position } = source;
-    this.hash = needsApproval
-      ? fullHash({ server, tool, name, toolCallId, position, args: this.#shownArgs })
-      : "";
+    this.#shownArgs = shownArgs;
+    this.hash = hash;
+  }
+
+  static async create(run: ToolRun, outcome: PreparedCall, source: ReviewSource): Promise<ReviewableCall> {
+    if (!outcome.needsApproval) return new ReviewableCall(run, outcome, source);
+    const shownArgs = maskArguments(run.runtime, outcome.args);
+    const hash = await hashCall(run, source, { args: outcome.args, shownArgs });
+    return new ReviewableCall(run, outcome, source, { shownArgs, hash });
   }
 
   /** Prepares a call, so that approval can be requested before any call of its message runs. */
@@ -102,7 +120,7 @@ export class ReviewableCall {
     const run = new ToolRun(runtime, { args: call.args, context, interceptor, progress: undefined });
     try {
       run.cancellation.throwIfCancelled();
-      return new ReviewableCall(run, await prepareCall(run), source);
+      return await ReviewableCall.create(run, await prepareCall(run), source);
     } catch (error) {
       return new ReviewableCall(run, toModelFailure(error, run), source);
     } finally {
@@ -117,6 +135,19 @@ export class ReviewableCall {
   /** Whether a decision is needed before the call may run. */
   get needsApproval(): boolean {
     return this.#shownArgs !== undefined;
+  }
+
+  /** Whether a request or a decision with this `callHash` is about this call. */
+  isAbout(callHash: unknown): boolean {
+    const { settings, warn } = this.#run.runtime;
+    const isOld = typeof callHash === "string" && !callHash.startsWith(HASH_VERSION);
+    if (isOld && !loggedSettings.has(settings)) {
+      warn(
+        "An approval that an earlier version requested does not count: approval has to be requested again.",
+      );
+      loggedSettings.add(settings);
+    }
+    return callHash === this.hash;
   }
 
   get action(): ActionRequest {
@@ -152,8 +183,10 @@ export class ReviewableCall {
     const outcome = this.#outcome;
     if (outcome instanceof McpRuntimeError) throw outcome;
     run.notice = this.#run.notice;
-    if (!outcome.needsApproval || decided === undefined) return outcome;
-    const decision = this.#isForTool(run) ? decided : null;
+    const isSameUser = tryGetIdentity(run) === this.#identity;
+    // The graph may have been resumed for another user, whose arguments are not injected yet.
+    if (!outcome.needsApproval || decided === undefined) return isSameUser ? outcome : prepareCall(run);
+    const decision = this.#isForTool(run) && isSameUser ? decided : null;
     const edited =
       decision?.type === "edit" ? applyEdits(this.#run, outcome, decision.editedAction.args) : undefined;
     const editedArgs = edited && maskArguments(run.runtime, edited.args);
@@ -192,10 +225,8 @@ interface RecordedDecision extends Pick<ApprovalDecided, "decision" | "source"> 
 }
 
 /** Emits `approvalDecided`. */
-export function recordDecision(
-  { runtime, context }: ToolRun,
-  { decision, source, args, editedArgs }: RecordedDecision,
-): void {
+export function recordDecision(run: ToolRun, { decision, source, args, editedArgs }: RecordedDecision): void {
+  const { runtime, context } = run;
   const { server, tool, toolCallId } = context;
   runtime.onApprovalDecided({
     server,
@@ -205,7 +236,7 @@ export function recordDecision(
     editedArgsHash: editedArgs && hashArguments(editedArgs),
     decision,
     source,
-    identity: tryGetIdentity(runtime, context),
+    identity: tryGetIdentity(run),
     time: Date.now(),
   });
 }
@@ -220,7 +251,26 @@ function hashArguments(args: JsonObject): string {
   return createHash("sha256").update(json).digest("hex");
 }
 
-function tryGetIdentity({ caller }: ToolRuntime, context: ToolContext): string | undefined {
+/**
+ * The hash is saved in the checkpoint. Masked arguments may be secret and short, so it has a key in their place that scrypt
+ * derives: about 50 ms for each guess, off the main thread. A keyed hash would need a secret that all processes share, and
+ * there is none. The id of the message makes the salt unique.
+ */
+async function hashCall(
+  run: ToolRun,
+  { messageId, position }: ReviewSource,
+  { args, shownArgs }: { readonly args: JsonObject; readonly shownArgs: JsonObject },
+): Promise<string> {
+  const { server, name } = run.runtime;
+  const { tool, toolCallId } = run.context;
+  const identity = tryGetIdentity(run);
+  const call = { server, tool, name, toolCallId, position, identity, args: shownArgs };
+  if (isDeepEqual(args, shownArgs)) return HASH_VERSION + fullHash(call);
+  const key = await deriveKey(toCanonicalJson(args), fullHash({ ...call, messageId }), KEY_BYTES);
+  return HASH_VERSION + fullHash({ ...call, maskedArgs: key.toString("hex") });
+}
+
+function tryGetIdentity({ runtime: { caller }, context }: ToolRun): string | undefined {
   try {
     return caller.identityOf({ context, signal: context.signal, purpose: "call" });
   } catch {

@@ -55,7 +55,7 @@ describe("a hook that never settles", () => {
         },
       });
       expect(fixture.logger.warnings.join("\n")).toContain(`${hook} did not settle in time`);
-    expect(fixture.server.received("tools/call")).toEqual([]);
+      expect(fixture.server.received("tools/call")).toEqual([]);
     },
   );
 
