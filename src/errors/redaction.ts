@@ -1,8 +1,7 @@
 import { inspect, types } from "node:util";
 import { errorCode } from "./failure-kinds.js";
+import { MIN_SECRET_LENGTH, REDACTED, SecretIndex } from "./secret-index.js";
 import { excerpt, MAX_TEXT_LENGTH, stripHiddenCharacters, truncate, UNPRINTABLE } from "./sanitize-text.js";
-
-const REDACTED = "[redacted]";
 
 /**
  * Credentials that are recognizable by their form. A token has to contain a digit or an uppercase letter, so
@@ -107,10 +106,10 @@ export class Redactor {
 
   /** Redacts known secrets and recognizable credentials in the first `maxLength` characters of a text. */
   redact(text: string, maxLength: number = MAX_TEXT_LENGTH): string {
-    if (text.length <= maxLength) return truncate(redactText(this.#redactKnown(text)), maxLength);
+    if (text.length <= maxLength) return truncate(redactText(this.#index.redact(text)), maxLength);
     const shownLength = maxLength + MAX_CUT_LENGTH;
     const start = text.slice(0, shownLength + this.#index.maxLength);
-    const redacted = redactText(this.#redactKnown(start, shownLength));
+    const redacted = redactText(this.#index.redact(start, shownLength));
     return truncate(`${dropCutWord(redacted)}…`, maxLength);
   }
 
@@ -128,7 +127,7 @@ export class Redactor {
 
   /** Whether a text contains a secret that is known by value. */
   containsSecret(text: string): boolean {
-    return this.#redactKnown(text) !== text;
+    return this.#index.redact(text) !== text;
   }
 
   /**
@@ -186,7 +185,7 @@ export class Redactor {
       maxArrayLength: MAX_INSPECTED_ITEMS,
     });
     const isComplete = inspected.length < MAX_INSPECTED_LENGTH && !INSPECT_ELLIPSIS.test(inspected);
-    return isComplete && redactText(this.#redactKnown(inspected)) === inspected;
+    return isComplete && redactText(this.#index.redact(inspected)) === inspected;
   }
 
   /** Copies only the name, message, stack and code. */
@@ -207,24 +206,6 @@ export class Redactor {
     if (start === -1) return this.redact(stack, MAX_STACK_LENGTH);
     const before = this.redact(stack.slice(0, start), MAX_NAME_LENGTH);
     return `${before}${redactedMessage}${this.redact(stack.slice(start + message.length))}`;
-  }
-
-  /**
-   * Redacts secrets that start within the first `shownLength` characters, and omits the rest of the text. Secrets that
-   * overlap or follow each other are replaced together.
-   */
-  #redactKnown(text: string, shownLength: number = text.length): string {
-    let clean = "";
-    let redactedTo = 0;
-    for (let position = 0; position < shownLength; position += 1) {
-      const length = this.#index.matchAt(text, position);
-      if (length === 0) continue;
-      const isAdjacent = redactedTo > 0 && position <= redactedTo;
-      if (!isAdjacent) clean += `${text.slice(redactedTo, position)}${REDACTED}`;
-      redactedTo = Math.max(redactedTo, position + length);
-      if (length > MAX_OVERLAP_LENGTH) position += length - 1;
-    }
-    return redactedTo < shownLength ? clean + text.slice(redactedTo, shownLength) : clean;
   }
 
   /** A secret that is in use moves to the end: it is examined again after the others. */
@@ -281,114 +262,4 @@ function listChildren(item: object): unknown[] | undefined {
   const fields = keys.map((key): unknown => Reflect.getOwnPropertyDescriptor(item, key)?.value);
   if (!(item instanceof Map || item instanceof Set)) return fields;
   return item.size > MAX_INSPECTED_VALUES ? undefined : [...fields, ...item.keys(), ...item.values()];
-}
-
-/** Redacting shorter values would damage ordinary words. */
-const MIN_SECRET_LENGTH = 4;
-
-/**
- * A secret is recognized by this many of its first characters. Servers choose tokens and session ids: without a limit,
- * comparing a long, repetitive one at every position of a text would take too long.
- */
-const MAX_PREFIX_LENGTH = 512;
-/** Longer secrets are not searched for secrets that overlap them. */
-const MAX_OVERLAP_LENGTH = MAX_PREFIX_LENGTH;
-/** A power of two. */
-const FILTER_SIZE = 4_096;
-
-/**
- * Finds known secrets in a text in one pass: the time grows with the length of the text, not with the number of secrets.
- * The same secret may be added several times, and is found until it was removed as often.
- */
-class SecretIndex {
-  /** How often each secret was added. */
-  readonly #counts = new Map<string, number>();
-  /** The secrets by their first characters, the longest first. */
-  readonly #buckets = new Map<number, string[]>();
-  /** The number of buckets for a hash of their key, to skip most positions of a text without a lookup. */
-  readonly #filter = new Uint16Array(FILTER_SIZE);
-  #maxLength = 0;
-
-  /** At least the length of the longest secret. */
-  get maxLength(): number {
-    return this.#maxLength;
-  }
-
-  has(text: string): boolean {
-    return this.#counts.has(text);
-  }
-
-  /** Ignores secrets that are too short. */
-  add(secret: string): void {
-    if (secret.length < MIN_SECRET_LENGTH) return;
-    const count = this.#counts.get(secret) ?? 0;
-    this.#counts.set(secret, count + 1);
-    if (count > 0) return;
-    this.#maxLength = Math.max(this.#maxLength, secret.length);
-    const key = keyAt(secret, 0);
-    const bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      this.#buckets.set(key, [secret]);
-      this.#filter[toSlot(key)] = (this.#filter[toSlot(key)] ?? 0) + 1;
-      return;
-    }
-    const index = bucket.findIndex(({ length }) => length < secret.length);
-    bucket.splice(index === -1 ? bucket.length : index, 0, secret);
-  }
-
-  remove(secret: string): void {
-    const count = this.#counts.get(secret);
-    if (count === undefined) return;
-    if (count > 1) {
-      this.#counts.set(secret, count - 1);
-      return;
-    }
-    this.#counts.delete(secret);
-    const key = keyAt(secret, 0);
-    const bucket = this.#buckets.get(key) ?? [];
-    bucket.splice(bucket.indexOf(secret), 1);
-    if (bucket.length > 0) return;
-    this.#buckets.delete(key);
-    this.#filter[toSlot(key)] = (this.#filter[toSlot(key)] ?? 1) - 1;
-  }
-
-  /**
-   * Returns the length of the longest secret at a position, 0 if there is none. After a match that is longer than
-   * `MAX_OVERLAP_LENGTH`, continue at its end.
-   */
-  matchAt(text: string, position: number): number {
-    const key = keyAt(text, position);
-    if (this.#filter[toSlot(key)] === 0) return 0;
-    let longest = 0;
-    for (const secret of this.#buckets.get(key) ?? []) {
-      if (secret.length <= longest) break;
-      longest = Math.max(longest, matchLength(secret, text, position));
-    }
-    return longest;
-  }
-}
-
-const ELLIPSIS = "…".charCodeAt(0);
-
-/**
- * Returns how much of a secret is at a position: all of it, as much of a long one as follows its prefix, or the
- * beginning of one that was truncated with an ellipsis before. Otherwise 0.
- */
-function matchLength(secret: string, text: string, position: number): number {
-  const isCharacterSame = (index: number) => secret.charCodeAt(index) === text.charCodeAt(position + index);
-  let length = 0;
-  while (length < secret.length && isCharacterSame(length)) length += 1;
-  if (length === secret.length || length >= MAX_PREFIX_LENGTH) return length;
-  const isTruncated = length >= MIN_SECRET_LENGTH && text.charCodeAt(position + length) === ELLIPSIS;
-  return isTruncated ? length : 0;
-}
-
-/** Combines the first `MIN_SECRET_LENGTH` characters. Different characters may have the same key. */
-function keyAt(text: string, position: number): number {
-  const first = text.charCodeAt(position) ^ (text.charCodeAt(position + 1) << 8);
-  return first ^ (text.charCodeAt(position + 2) << 16) ^ (text.charCodeAt(position + 3) << 24);
-}
-
-function toSlot(key: number): number {
-  return (key ^ (key >>> 12) ^ (key >>> 21)) & (FILTER_SIZE - 1);
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { toObject } from "../../../src/json/json.js";
 import { createTestClient, rejection, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { type RawRequest, sendJson, startRawServer } from "../../fixtures/raw-server.js";
@@ -86,6 +87,38 @@ describe("a task that fails", () => {
     await using client = createTestClient(server, { ...MODERN, retry });
     const failure = await rejection(client.callTool(call, { idempotent: true }));
     expect(failure).toMatchObject({ kind: "cancelled", outcomeUnknown: true, attempts: 3 });
+  });
+});
+
+describe("the ids of many tasks", () => {
+  it("do not slow down the redaction of a text that is made of their first characters", async () => {
+    let created = 0;
+    let message = "";
+    await using server = await startRawServer(({ method, id, body, response }) => {
+      if (method === "server/discover") return sendJson(response, id, DISCOVERED);
+      const done = { ...TASK, status: "completed", result: { content: [] } };
+      if (method === "tasks/get") return sendJson(response, id, { ...done, ...toObject(body["params"]) });
+      if (message === "") {
+        created += 1;
+        const taskId = `${"a".repeat(500)}${created}`;
+        return sendJson(response, id, { ...TASK, taskId, resultType: "task" });
+      }
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: body["id"], error: { code: -32_000, message } }));
+    });
+    await using client = createTestClient(server, { ...MODERN, circuitBreaker: false });
+    await Promise.all(times(300, () => client.callTool(call)));
+    expect(created).toBe(300);
+    const measure = async (character: string) => {
+      message = character.repeat(30_000);
+      const startedAt = performance.now();
+      const failure = await rejection(client.callTool(call));
+      expect(failure.code).toBe(-32_000);
+      return performance.now() - startedAt;
+    };
+    const ratios = [];
+    for (let round = 0; round < 3; round += 1) ratios.push((await measure("a")) / (await measure("x")));
+    expect(Math.min(...ratios)).toBeLessThan(10);
   });
 });
 
