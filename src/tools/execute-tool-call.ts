@@ -6,7 +6,6 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { RPC_CODES } from "../errors/rpc-codes.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
-import { collectTexts } from "./argument-injector.js";
 import { createApprovedCaller, notDurableError, openDurableCall } from "./durable-call.js";
 import {
   parseAfterCallResult,
@@ -192,12 +191,13 @@ async function sendWithInput(
 }
 
 function toCallOptions(
-  { runtime, context, progress }: ToolRun,
+  run: ToolRun,
   { args, headers }: PreparedCall,
   meta: JsonObject | undefined,
 ): CallToolOptions {
+  const { runtime, context, progress } = run;
   const { rule } = runtime;
-  const { injector, isIdempotent, info } = runtime.schema;
+  const { isIdempotent, info } = runtime.schema;
   const taskSupport = info.execution?.taskSupport;
   return {
     signal: context.signal,
@@ -211,24 +211,9 @@ function toCallOptions(
     idempotent: isIdempotent,
     task: taskSupport === "required" || (taskSupport === "optional" && rule.task === true),
     loggableArgs: () => toModelVisibleArgs(runtime, args),
-    secrets: injector.isEmpty && rule.args === undefined ? undefined : collectCallSecrets(runtime, args),
+    secrets: run.secrets,
     onProgress: progress === undefined ? undefined : (update) => progress.report(update),
   };
-}
-
-/** Shorter arguments of a rule are ordinary words. */
-const MIN_RULE_SECRET_LENGTH = 8;
-
-/** The values that the model must not see, because the server may echo them: sensitive arguments and those of the rule. */
-function collectCallSecrets(
-  { rule, schema: { injector } }: ToolRuntime,
-  args: JsonObject,
-): readonly string[] {
-  const ruleValues = Object.keys(rule.args ?? {}).flatMap((name) => collectTexts(args[name]));
-  return [
-    ...injector.collectSecrets(args),
-    ...ruleValues.filter(({ length }) => length >= MIN_RULE_SECRET_LENGTH),
-  ];
 }
 
 /**

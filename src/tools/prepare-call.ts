@@ -18,7 +18,7 @@ import { coerceArguments } from "../json-schema/coerce-arguments.js";
 import { type ArgumentIssue, describeActualType } from "../json-schema/explain-validation.js";
 import { describeValue } from "../json/describe-value.js";
 import { isDeepEqual, isPlainObject, isPromiseLike, type JsonObject, toArray } from "../json/json.js";
-import { MASK } from "./argument-injector.js";
+import { collectTexts, MASK } from "./argument-injector.js";
 import { fromLangChainBlock, textBlock } from "./content/langchain-block.js";
 import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
 import type { AfterToolCallResult, BeforeToolCallInput, BeforeToolCallResult } from "./tool-options.js";
@@ -41,6 +41,7 @@ async function prepareAsync(run: ToolRun): Promise<PreparedCall> {
   const allArgs = sources === undefined ? modelArgs : await injectArguments(run, sources, modelArgs);
   const args = injectProperties(run, runtime.schema.defaults.apply(allArgs));
   const changes = await runBeforeToolCall(run, args);
+  if (changes.args !== undefined) run.addSecrets(collectCallSecrets(runtime, changes.args));
   return finishPreparation(run, changes.args ?? args, changes.headers);
 }
 
@@ -181,7 +182,23 @@ function convertArguments(run: ToolRun, args: JsonObject): JsonObject {
  */
 function injectProperties(run: ToolRun, args: JsonObject): JsonObject {
   const { injector } = run.runtime.schema;
-  return injector.isEmpty ? args : injector.inject(args, getAgentInput(run));
+  if (injector.isEmpty) return args;
+  const injected = injector.inject(args, getAgentInput(run));
+  run.addSecrets(injector.collectSecrets(injected));
+  return injected;
+}
+
+/** Shorter arguments of a rule are ordinary words. */
+const MIN_RULE_SECRET_LENGTH = 8;
+
+function collectRuleSecrets(value: unknown): string[] {
+  return collectTexts(value).filter(({ length }) => length >= MIN_RULE_SECRET_LENGTH);
+}
+
+/** The values that the model must not see: sensitive arguments and those of the rule. */
+function collectCallSecrets({ rule, schema: { injector } }: ToolRuntime, args: JsonObject): string[] {
+  const ruleSecrets = Object.keys(rule.args ?? {}).flatMap((name) => collectRuleSecrets(args[name]));
+  return [...injector.collectSecrets(args), ...ruleSecrets];
 }
 
 function getAgentInput({ runtime, context }: ToolRun): JsonObject {
@@ -197,8 +214,15 @@ async function injectArguments(
 ): Promise<JsonObject> {
   const visible = Object.entries(input).filter(([name]) => !Object.hasOwn(sources, name));
   const names = Object.keys(sources);
+  const keepSecrets = (value: unknown): unknown => {
+    run.addSecrets(collectRuleSecrets(value));
+    return value;
+  };
   const values = await runHook(run, "args", () => {
-    const resolved: unknown[] = names.map((name) => resolveSource(sources[name], run.context));
+    const resolved = names.map((name) => {
+      const value = resolveSource(sources[name], run.context);
+      return isPromiseLike(value) ? Promise.resolve(value).then(keepSecrets) : keepSecrets(value);
+    });
     return resolved.some(isPromiseLike) ? Promise.all(resolved) : resolved;
   });
   const injected = names.map((name, index) => [name, values[index]] as const);

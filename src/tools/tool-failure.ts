@@ -4,6 +4,8 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import { type FailureDetails, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { RPC_CODES } from "../errors/rpc-codes.js";
 import { excerpt, printValue } from "../errors/sanitize-text.js";
+import { MAX_MESSAGE_LENGTH, Redactor } from "../errors/redaction.js";
+import { collectUrlForms } from "../config/collect-secrets.js";
 import type { ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Only the application can act on these, so they are thrown even when a model made the call. */
@@ -42,8 +44,9 @@ export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
   const { signal } = context;
   if (isGraphBubbleUp(error)) throw error;
   if (error instanceof McpRuntimeError) {
-    if (ALWAYS_THROWN.has(error.kind) && !run.isRejected) throw error;
-    return error;
+    const failure = redactInjected(error, run);
+    if (ALWAYS_THROWN.has(failure.kind) && !run.isRejected) throw failure;
+    return failure;
   }
   if (signal?.aborted === true) {
     const cause: unknown = signal.reason;
@@ -53,8 +56,34 @@ export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
     return callError(runtime, "timeout", text, { cause });
   }
   // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
-  runtime.warn(`A hook or rule function failed before the call: ${printValue(error)}`);
-  return deniedError(runtime, "a check before the call failed.", error);
+  const redactor = createRedactor(run);
+  const text = `A hook or rule function failed before the call: ${printValue(error)}`;
+  runtime.warn(redactor?.redact(text) ?? text);
+  return deniedError(
+    runtime,
+    "a check before the call failed.",
+    redactor ? redactor.redactCause(error) : error,
+  );
+}
+
+/** Redacts injected values: before the call is sent, the redactor of its server does not know them. */
+function createRedactor({ secrets }: ToolRun): Redactor | undefined {
+  return secrets === undefined ? undefined : new Redactor(secrets.flatMap(collectUrlForms));
+}
+
+/** A hook may quote the injected arguments that it has received, for example in the reason of a denial. */
+function redactInjected(error: McpRuntimeError, run: ToolRun): McpRuntimeError {
+  const redactor = createRedactor(run);
+  if (redactor === undefined) return error;
+  const texts = [error.message, ...error.issues.flatMap(({ path, message }) => [path, message])];
+  const cause = redactor.redactCause(error.cause);
+  if (cause === error.cause && !texts.some((text) => redactor.containsSecret(text))) return error;
+  const message = redactor.redact(error.message, MAX_MESSAGE_LENGTH);
+  const issues = error.issues.map((issue) => ({
+    path: redactor.redact(issue.path),
+    message: redactor.redact(issue.message),
+  }));
+  return error.with({ message, issues, cause });
 }
 
 /** Whether LangGraph has to receive this error: an interrupt, or a command to a parent graph. */

@@ -173,6 +173,8 @@ export class ToolRun {
    * another run has started it for the same approval.
    */
   isRejected = false;
+  /** The injected values that must not be shown: hooks and functions of rules may quote them in what they throw. */
+  secrets: readonly string[] | undefined;
 
   constructor(runtime: ToolRuntime, call: Pick<ToolRun, "args" | "context" | "interceptor" | "progress">) {
     this.runtime = runtime;
@@ -182,6 +184,11 @@ export class ToolRun {
     this.progress = call.progress;
     this.cancellation = CancelScope.fromSignal(call.context.signal);
     runtime.caller.closed?.attach(this.cancellation);
+  }
+
+  addSecrets(secrets: readonly string[]): void {
+    if (secrets.length > 0)
+      this.secrets = this.secrets === undefined ? secrets : [...this.secrets, ...secrets];
   }
 
   dispose(): void {

@@ -183,6 +183,7 @@ export class ReviewableCall {
     const outcome = this.#outcome;
     if (outcome instanceof McpRuntimeError) throw outcome;
     run.notice = this.#run.notice;
+    run.addSecrets(this.#run.secrets ?? []);
     const isSameUser = tryGetIdentity(run) === this.#identity;
     // The graph may have been resumed for another user, whose arguments are not injected yet.
     if (!outcome.needsApproval || decided === undefined) return isSameUser ? outcome : prepareCall(run);
