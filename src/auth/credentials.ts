@@ -5,7 +5,7 @@ import type { CredentialSources, HeaderValues, OAuthProvider } from "../config/c
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { parseOptions } from "../config/parse-options.js";
-import { HEADERS_SCHEMA, type HttpOptions, isPlaceholder } from "../config/http-options.js";
+import { HEADERS_SCHEMA, type HttpOptions, isPlaceholder, isSingleToken } from "../config/http-options.js";
 import { collectHeaderSecrets } from "../config/collect-secrets.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { describeThrown } from "../errors/sanitize-text.js";
@@ -241,7 +241,10 @@ export class Credentials {
       const text = `The auth of server "${server}" returned no token${placeholder}. Nothing was sent.`;
       throw new McpRuntimeError("unauthorized", text, { server });
     }
-    return token;
+    if (isSingleToken(token)) return token;
+    const message =
+      "expected a token without spaces, and without a scheme such as Bearer, which is added (the value is not shown)";
+    throw configError(this.#describeReturnValue("auth").subject, [{ path: "", message }], { server });
   }
 }
 

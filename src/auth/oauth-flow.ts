@@ -3,7 +3,7 @@ import type { Clock } from "../async/clock.js";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider, OAuthTokens } from "../config/credential-options.js";
 import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-secrets.js";
-import { HEADERS_SCHEMA } from "../config/http-options.js";
+import { HEADERS_SCHEMA, isSingleToken } from "../config/http-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { type JsonObject, omitUndefined, tryDecodeURIComponent } from "../json/json.js";
@@ -287,7 +287,7 @@ function assertUsable(body: JsonObject): void {
   const { access_token: token } = body;
   if (typeof token !== "string") return;
   const isHeader = HEADERS_SCHEMA.safeParse({ authorization: `Bearer ${token}` }).success;
-  if (token.trim() === "" || !isHeader)
+  if (!isSingleToken(token) || !isHeader)
     throw new Error("The authorization server returned an access_token that cannot be sent in a header.");
 }
 

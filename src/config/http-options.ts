@@ -248,6 +248,20 @@ export function isPlaceholder(text: string): boolean {
   return PLACEHOLDER.test(text);
 }
 
+/** Whether a token can follow its scheme. One with a space begins with a scheme itself, or has several parts. */
+export function isSingleToken(text: string): boolean {
+  return /^\s*\S+\s*$/.test(text);
+}
+
+const AUTHORIZATION = /^(?:proxy-)?authorization$/i;
+const REPEATED_SCHEME = /^\s*(?:bearer|basic|dpop)\s+(?:bearer|basic|dpop)(?:\s|$)/i;
+
+/** Credentials have no words, as other values may: `undefined behavior`. */
+function findAuthorizationProblem(value: string): string | undefined {
+  if (value.split(/[\s,;]+/).some(isPlaceholder)) return MADE_FROM_MISSING;
+  return REPEATED_SCHEME.test(value) ? "has a scheme twice: give the token without it" : undefined;
+}
+
 function hasPlaceholder(value: string): boolean {
   const [, scheme = "", credential = value] = /^\s*([\w-]+)\s+(.*)$/.exec(value) ?? [];
   if (isPlaceholder(value) || isPlaceholder(credential)) return true;
@@ -269,5 +283,9 @@ export const HEADERS_SCHEMA = z
     for (const [name, value] of Object.entries(headers)) {
       const isNullOrigin = name.toLowerCase() === "origin" && value === "null";
       if (!isNullOrigin && hasPlaceholder(value)) addIssueAt(context, [name], MADE_FROM_MISSING);
+      else if (AUTHORIZATION.test(name)) {
+        const problem = findAuthorizationProblem(value);
+        if (problem !== undefined) addIssueAt(context, [name], problem);
+      }
     }
   });

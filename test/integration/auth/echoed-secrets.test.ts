@@ -325,9 +325,71 @@ describe("a credential made from a missing value is refused before anything is s
     expect(server.requests).toEqual([]);
   });
 
+  it.each([
+    "Bearer undefined",
+    `Bearer ${SECRET}`,
+    `bearer  ${SECRET}`,
+    `Basic ${SECRET}`,
+    `Token ${SECRET}`,
+    `Authorization: Bearer ${SECRET}`,
+    "undefined undefined",
+    "Bearer",
+  ])("a token with a scheme or several words: %s", async (token) => {
+    await using server = await startRawServer();
+    const provider = new MemoryOAuthProvider();
+    const tokens = () => ({ access_token: token, token_type: "Bearer" });
+    const definitions = [
+      { identity: () => "ann", auth: () => token },
+      { identity: () => "ann", auth: async () => token },
+      { auth: Object.assign(provider, { tokens }) },
+    ];
+    for (const definition of definitions) {
+      await using client = createTestClient(server, definition as never);
+      const failure = await rejection(client.callTool(echo()));
+      expect(failure.kind).toBe("invalid-config");
+      expect(failure.message).toMatch(/The return value of function auth .*\bscheme\b/s);
+      expect(printAll(failure)).not.toContain(SECRET);
+    }
+    expect(server.requests).toEqual([]);
+  });
+
+  it.each(["key undefined end", "Bearer undefined, x", "Bearer null; x", `Bearer Bearer ${SECRET}`])(
+    "an Authorization header: %s",
+    async (authorization) => {
+      await using server = await startRawServer();
+      const headers = { Authorization: authorization };
+      const create = () => createTestClient(server, { headers });
+      const { message, issues } = catchConfigError(create);
+      expect(issues).toMatchObject([{ path: "headers.Authorization" }]);
+      expect(message).not.toContain(SECRET);
+      await using client = createTestClient(server, { identity: () => "ann", headers: () => headers });
+      expect((await rejection(client.callTool(echo()))).kind).toBe("invalid-config");
+      expect(server.requests).toEqual([]);
+    },
+  );
+
+  it.each([
+    "Bearer",
+    "an-api-key-alone",
+    "Bearer undefined-behavior.null",
+    'Digest username="null user", realm="x"',
+    "Bearer bearer-of-news",
+  ])("other Authorization headers are sent: %s", async (authorization) => {
+    await using server = await startRawServer();
+    await using client = createTestClient(server, { headers: { authorization } });
+    await client.callTool(echo());
+    expect(server.requests[0]?.request.headers).toMatchObject({ authorization });
+  });
+
   it("other values that contain these words are sent", async () => {
     await using server = await startRawServer();
-    const headers = { origin: "null", "x-note": "undefined behavior", "x-mode": "nullable" };
+    const headers = {
+      origin: "null",
+      "x-note": "undefined behavior",
+      "x-mode": "nullable",
+      "x-text": "key undefined end",
+      "x-scheme": "Bearer Basic",
+    };
     await using client = createTestClient(server, { headers });
     await client.callTool(echo());
     expect(server.requests[0]?.request.headers).toMatchObject(headers);

@@ -44,6 +44,7 @@ describe.each<[string, object, string]>([
   ["an access token with a line break", { access_token: "abcd\r\nx-user: admin" }, "access_token"],
   ["a blank access token", { access_token: " " }, "access_token"],
   ["an access token of a missing value", { access_token: "undefined" }, "access_token"],
+  ["an access token with its scheme", { access_token: "Bearer abcd" }, "access_token"],
   ["a long access token", { access_token: "x".repeat(70_000) }, "access_token"],
 ])("%s", (_, tokenFields, field) => {
   it("is not saved by a provider, and the next call requests another", async () => {
