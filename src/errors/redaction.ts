@@ -125,9 +125,11 @@ export class Redactor {
     return excerpt(this.sanitize(text));
   }
 
-  /** Whether a text contains a secret that is known by value. */
+  /** Whether a text contains a secret that is known by value, also with hidden characters in it. */
   containsSecret(text: string): boolean {
-    return this.#index.redact(text) !== text;
+    if (this.#index.redact(text) !== text) return true;
+    const visible = stripHiddenCharacters(text);
+    return visible !== text && this.#index.redact(visible) !== visible;
   }
 
   /**
@@ -153,21 +155,35 @@ export class Redactor {
   }
 
   #redactItem(item: unknown): unknown {
-    if (typeof item === "string") return this.redact(item, MAX_RECORDED_LENGTH);
+    if (typeof item === "string") return this.#redactRecorded(item, MAX_RECORDED_LENGTH);
     if (typeof item === "number") return this.#index.has(String(item)) ? REDACTED : item;
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
     const isClean = Object.keys(item).every((key) => !this.containsSecret(key));
     return isClean
       ? item
-      : Object.fromEntries(Object.entries(item).map(([key, child]) => [this.redact(key), child]));
+      : Object.fromEntries(
+          Object.entries(item).map(([key, child]) => [this.#redactRecorded(key, MAX_TEXT_LENGTH), child]),
+        );
+  }
+
+  /** Hidden characters are a part of what is recorded: they are removed only if they separate the characters of a secret. */
+  #redactRecorded(text: string, maxLength: number): string {
+    const redacted = this.redact(text, maxLength);
+    const visible = stripHiddenCharacters(redacted);
+    return visible === redacted || this.#isCleanText(visible) ? redacted : this.redact(visible, maxLength);
+  }
+
+  #isCleanText(text: string): boolean {
+    return redactText(this.#index.redact(text)) === text;
   }
 
   #redactCause(cause: unknown, seen: Set<unknown>): unknown {
-    if (typeof cause === "string") return this.redact(cause);
+    if (typeof cause === "string") return this.sanitize(cause);
     if (typeof cause !== "object" || cause === null) return cause;
     const isLarge = exceedsInspectionLimits(cause);
     if (!isLarge && this.#isClean(cause)) return cause;
-    if (!(cause instanceof Error)) return isLarge ? "[too large]" : this.redact(inspect(cause));
+    if (!(cause instanceof Error))
+      return isLarge ? "[too large]" : this.redact(toVisible(this.redact(inspect(cause))));
     if (seen.has(cause) || seen.size === MAX_CAUSE_DEPTH) return undefined;
     seen.add(cause);
     return this.#redactError(cause, this.#redactCause(cause.cause, seen));
@@ -185,17 +201,17 @@ export class Redactor {
       maxArrayLength: MAX_INSPECTED_ITEMS,
     });
     const isComplete = inspected.length < MAX_INSPECTED_LENGTH && !INSPECT_ELLIPSIS.test(inspected);
-    return isComplete && redactText(this.#index.redact(inspected)) === inspected;
+    return isComplete && [inspected, toVisible(inspected)].every((text) => this.#isCleanText(text));
   }
 
   /** Copies only the name, message, stack and code. */
   #redactError(error: Error, redactedCause: unknown): Error {
-    const message = this.redact(error.message);
+    const message = this.sanitize(error.message);
     const copy = new Error(message, redactedCause === undefined ? {} : { cause: redactedCause });
-    copy.name = this.redact(error.name, MAX_NAME_LENGTH);
+    copy.name = this.sanitize(error.name, MAX_NAME_LENGTH);
     copy.stack = this.#redactStack(error, message);
     const code = errorCode(error);
-    if (typeof code === "string") Object.assign(copy, { code: this.redact(code, MAX_NAME_LENGTH) });
+    if (typeof code === "string") Object.assign(copy, { code: this.sanitize(code, MAX_NAME_LENGTH) });
     if (typeof code === "number") Object.assign(copy, { code });
     return copy;
   }
@@ -203,9 +219,9 @@ export class Redactor {
   /** The stack starts with the message, which may be much longer than the stack itself. */
   #redactStack({ message, stack = "" }: Error, redactedMessage: string): string {
     const start = message === "" ? -1 : stack.indexOf(message);
-    if (start === -1) return this.redact(stack, MAX_STACK_LENGTH);
-    const before = this.redact(stack.slice(0, start), MAX_NAME_LENGTH);
-    return `${before}${redactedMessage}${this.redact(stack.slice(start + message.length))}`;
+    if (start === -1) return this.sanitize(stack, MAX_STACK_LENGTH);
+    const before = this.sanitize(stack.slice(0, start), MAX_NAME_LENGTH);
+    return `${before}${redactedMessage}${this.sanitize(stack.slice(start + message.length))}`;
   }
 
   /** A secret that is in use moves to the end: it is examined again after the others. */
@@ -219,6 +235,14 @@ export class Redactor {
       else for (const encoding of rotating.encodings) this.#index.remove(encoding);
     }
   }
+}
+
+/** Removes hidden characters from what `inspect` has printed, which escapes some of them in strings. */
+function toVisible(inspected: string): string {
+  const unescaped = inspected.replace(/\\(?:x([\dA-F]{2})|[bfr])/g, (_, code: string = "0") =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  return stripHiddenCharacters(unescaped);
 }
 
 /** Drops the last word of a text that was cut in it. */

@@ -58,7 +58,7 @@ export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
   // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
   const redactor = createRedactor(run);
   const text = `A hook or rule function failed before the call: ${printValue(error)}`;
-  runtime.warn(redactor?.redact(text) ?? text);
+  runtime.warn(redactor?.sanitize(text) ?? text);
   return deniedError(
     runtime,
     "a check before the call failed.",
@@ -78,10 +78,10 @@ function redactInjected(error: McpRuntimeError, run: ToolRun): McpRuntimeError {
   const texts = [error.message, ...error.issues.flatMap(({ path, message }) => [path, message])];
   const cause = redactor.redactCause(error.cause);
   if (cause === error.cause && !texts.some((text) => redactor.containsSecret(text))) return error;
-  const message = redactor.redact(error.message, MAX_MESSAGE_LENGTH);
+  const message = redactor.sanitize(error.message, MAX_MESSAGE_LENGTH);
   const issues = error.issues.map((issue) => ({
-    path: redactor.redact(issue.path),
-    message: redactor.redact(issue.message),
+    path: redactor.sanitize(issue.path),
+    message: redactor.sanitize(issue.message),
   }));
   return error.with({ message, issues, cause });
 }

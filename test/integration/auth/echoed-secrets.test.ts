@@ -114,6 +114,20 @@ describe("is redacted when the server echoes it:", () => {
     expect(printAll(failure)).not.toContain(SECRET);
   });
 
+  it.each(["\u200b", "\u001b[0m"])("a header whose characters %j separates", async (hidden) => {
+    const split = Array.from(SECRET).join(hidden);
+    await using server = await startFailingServer(() => `${split} is invalid`);
+    const headers = { "x-user-token": `Token ${SECRET}` };
+    await using client = createTestClient(server, { headers });
+    const results: unknown[] = [];
+    client.on("requestEnded", ({ result }) => results.push(result()));
+    const failure = await rejection(client.callTool(echo()));
+    expect(failure.message).toContain("[redacted] is invalid");
+    const printed = [printAll(failure), inspect(results, { depth: 9 })].join("\n");
+    const visible = printed.replaceAll("\u200b", "").replaceAll("\\x1B[0m", "").replaceAll("\u001b[0m", "");
+    expect(visible).not.toContain(SECRET);
+  });
+
   it.each([
     ["http", startWaitingServer],
     ["http, on a resumed stream", startResumingServer],

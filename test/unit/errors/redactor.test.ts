@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { Redactor } from "../../../src/errors/redaction.js";
+import { stripHiddenCharacters } from "../../../src/errors/sanitize-text.js";
 import { times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 
@@ -86,6 +87,42 @@ describe("a long text", () => {
 describe("a secret is redacted", () => {
   it("if hidden characters separate its characters", () => {
     expect(redactor.excerpt(Array.from("sent sk-canary!").join("\u200b"))).toBe("sent [redacted]!");
+  });
+
+  it.each([
+    "\u200b",
+    "\u202e",
+    "\u00ad",
+    "\ufe0f",
+    "\r",
+    "\u0000",
+    "\u0085",
+    "\u001b[31m",
+    "\u001b]0;title\u0007",
+  ])("if %j is between its characters, in a cause and in a record", (hidden) => {
+    const split = `sk-${hidden}canary`;
+    const causes = [
+      split,
+      new Error(`sent ${split}`),
+      Object.assign(new Error("failed"), { name: split, code: split }),
+      Object.assign(new Error("failed"), { stack: `Error: ${split}\n at here` }),
+      Object.assign(new Error("failed"), { data: { text: split } }),
+      new Error("failed", { cause: { [split]: [new Map([[split, new Set([split])]])] } }),
+      { code: -32_000, message: split, data: { text: split } },
+    ];
+    for (const cause of causes) {
+      const printed = inspectAll(redactor.redactCause(cause)).replaceAll(/\\x1B/g, "\u001b");
+      expect(stripHiddenCharacters(printed.replaceAll(/\\x\w\w|\\r/g, ""))).not.toContain("sk-canary");
+    }
+    expect(redactor.redactJson({ text: split, [split]: 1 })).toEqual({ text: "[redacted]", "[redacted]": 1 });
+    expect(redactor.containsSecret(split)).toBe(true);
+  });
+
+  it("and hidden characters elsewhere are kept in a cause and a record", () => {
+    const value = { text: "sunny \u2600\ufe0f\r\n" };
+    const cause = new Error("sunny \u2600\ufe0f\r\n", { cause: value });
+    expect(redactor.redactCause(cause)).toBe(cause);
+    expect(redactor.redactJson(value)).toEqual(value);
   });
 
   it("if it was truncated before", () => {
