@@ -39,7 +39,8 @@ export async function listTools(
   try {
     return await readList(deps, LIST_KINDS.tools, requestOptions, { onTtl, ...details });
   } catch (error) {
-    const capabilities = deps.lifecycle.session?.metadata?.capabilities;
+    const identity = deps.runner.identityOf({ context: options.context });
+    const capabilities = deps.lifecycle.sessionOf(identity)?.metadata?.capabilities;
     if (isNotFound(error) && capabilities !== undefined && capabilities["tools"] === undefined) return [];
     throw error;
   }

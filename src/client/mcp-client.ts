@@ -126,17 +126,41 @@ export class McpClient implements AsyncDisposable {
     return this.#sessionFor({})?.id;
   }
 
-  /** The name and version that the server reported. */
+  /**
+   * The name and version that the server reported, without hidden characters. With an `identity`, those for requests
+   * without a caller.
+   */
   get serverInfo(): ServerMetadata["serverInfo"] | undefined {
-    return this.#components.lifecycle.session?.metadata?.serverInfo;
+    return this.getServerInfo();
   }
 
-  /** The capabilities that the server announced. */
+  /**
+   * Like `serverInfo`, for a caller: a server with an `identity` may report others to each.
+   * @throws {McpRuntimeError} kind `invalid-config` for an unknown or invalid option.
+   */
+  getServerInfo(options: Pick<RequestOptions, "context"> = {}): ServerMetadata["serverInfo"] | undefined {
+    return this.#metadataFor(options, "getServerInfo")?.serverInfo;
+  }
+
+  /** The capabilities that the server announced. With an `identity`, those for requests without a caller. */
   get capabilities(): JsonObject | undefined {
-    return this.#components.lifecycle.session?.metadata?.capabilities;
+    return this.getCapabilities();
   }
 
-  /** The negotiated MCP protocol version. */
+  /**
+   * Like `capabilities`, for a caller: a server with an `identity` may announce others to each.
+   * @throws {McpRuntimeError} kind `invalid-config` for an unknown or invalid option.
+   */
+  getCapabilities(options: Pick<RequestOptions, "context"> = {}): JsonObject | undefined {
+    return this.#metadataFor(options, "getCapabilities")?.capabilities;
+  }
+
+  /** @internal The capabilities for requests without a caller, or those for the last caller where all requests have one. */
+  static latestCapabilities(client: McpClient): JsonObject | undefined {
+    return client.capabilities ?? client.#components.lifecycle.session?.metadata?.capabilities;
+  }
+
+  /** The MCP protocol version that was negotiated last. */
   get protocolVersion(): string | undefined {
     return this.#components.lifecycle.session?.metadata?.protocolVersion;
   }
@@ -194,9 +218,13 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-config` for an unknown or invalid option.
    */
   getInstructions(options: Pick<RequestOptions, "context"> = {}): string | undefined {
-    assertOptions(options, CALLER_OPTIONS, { subject: "The call to getInstructions", server: this.name });
-    const instructions = this.#sessionFor(options)?.metadata?.instructions;
+    const instructions = this.#metadataFor(options, "getInstructions")?.instructions;
     return instructions === undefined ? undefined : stripHiddenCharacters(instructions);
+  }
+
+  #metadataFor(options: Pick<RequestOptions, "context">, method: string): ServerMetadata | undefined {
+    assertOptions(options, CALLER_OPTIONS, { subject: `The call to ${method}`, server: this.name });
+    return this.#sessionFor(options)?.metadata;
   }
 
   /** A caller without an identity has no session. */

@@ -1,6 +1,6 @@
 import type { SkillCatalog } from "../catalog/skill-catalog.js";
 import type { RequestOptions, ToolCall } from "../client/call-options.js";
-import type { McpClient } from "../client/mcp-client.js";
+import { McpClient } from "../client/mcp-client.js";
 import type { McpResourceContent } from "../client/resource-client.js";
 import type { McpSkillFile } from "../client/skills/skill-client.js";
 import { type McpSkillInfo, SKILLS_EXTENSION } from "../client/skills/skill-info.js";
@@ -89,7 +89,7 @@ const CAPABILITIES = new WeakMap<ManagedServer, JsonObject>();
 
 /** Returns which tools are added for a server now: those that use what it has announced. */
 export function findAddedTools(server: ManagedServer, { resources, skills }: AddedToolsOptions) {
-  const capabilities = server.client.capabilities ?? CAPABILITIES.get(server) ?? {};
+  const capabilities = McpClient.latestCapabilities(server.client) ?? CAPABILITIES.get(server) ?? {};
   CAPABILITIES.set(server, capabilities);
   return {
     resources: resources && hasCapability(capabilities, "resources"),

@@ -3,7 +3,7 @@ import { type CallContext, createMcpTools, McpClient } from "../../../src/index.
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
-import { startRawServer } from "../../fixtures/raw-server.js";
+import { INITIALIZE_RESULT, sendError, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 
 const USERS = ["alice", "bob", "carol"] as const;
 const userOf = ({ configurable }: CallContext) => String(configurable["user"] ?? "");
@@ -312,6 +312,64 @@ describe("more users than the limit", () => {
     expect(client.sessions().map(({ identity }) => identity)).toEqual(["alice", "carol"]);
     resolve();
     expect((await busy).text()).toBe("done");
+  });
+
+  it("has a name and capabilities of its own for each user, and without a user those of discovery", async () => {
+    const start = (answersDiscovery: boolean) =>
+      startRawServer(({ method, id, request, response }) => {
+        if (method !== "initialize") return false;
+        const user = String(request.headers.authorization);
+        if (user === "catalog" && !answersDiscovery) return void response.writeHead(403).end();
+        const result = {
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {}, experimental: { [user]: {} } },
+          serverInfo: { name: `raw of ${user}`, version: "1" },
+        };
+        return sendJson(response, id, result);
+      });
+    const identity = (context: CallContext) => userOf(context) || "catalog";
+    const definition = {
+      identity,
+      headers: (context: CallContext) => ({ authorization: identity(context) }),
+    };
+    await using server = await start(true);
+    await using client = createTestClient(server.url, definition);
+    await client.ping();
+    for (const user of USERS) await client.callTool(echo(), as(user));
+    const metadata = (options?: ReturnType<typeof as>) => [
+      client.getServerInfo(options)?.name,
+      client.getCapabilities(options)?.["experimental"],
+    ];
+    for (const user of USERS) expect(metadata(as(user))).toEqual([`raw of ${user}`, { [user]: {} }]);
+    expect([client.serverInfo?.name, client.capabilities?.["experimental"]]).toEqual(metadata());
+    expect(metadata()).toEqual(["raw of catalog", { catalog: {} }]);
+    await using other = await start(false);
+    await using rejected = createTestClient(other.url, definition);
+    await rejected.callTool(echo(), as("alice"));
+    expect([rejected.serverInfo, rejected.capabilities]).toEqual([undefined, undefined]);
+  });
+
+  it("cannot list the tools of one user because it has none for another", async () => {
+    const callAsAlice = deferred();
+    const called = deferred();
+    await using server = await startRawServer((raw) => {
+      const { method, id, request, response } = raw;
+      const user = String(request.headers.authorization);
+      const capabilities = user === "alice" ? {} : { tools: {} };
+      if (method === "initialize") return sendJson(response, id, { ...INITIALIZE_RESULT, capabilities });
+      if (method !== "tools/list") return false;
+      callAsAlice.resolve();
+      const error = { code: -32_601, message: "Method not found" };
+      return void called.promise.then(() => sendError(raw, error));
+    });
+    const headers = (context: CallContext) => ({ authorization: userOf(context) });
+    await using client = createTestClient(server.url, { identity: userOf, headers });
+    const listed = rejection(client.listTools(as("bob")));
+    await callAsAlice.promise;
+    await client.callTool(echo(), as("alice"));
+    called.resolve();
+    expect((await listed).kind).toBe("not-found");
+    expect(await client.listTools(as("alice"))).toEqual([]);
   });
 
   it("has a session id and instructions of its own for each user, and none without a user", async () => {

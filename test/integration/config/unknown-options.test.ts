@@ -34,6 +34,8 @@ describe("an unknown option is rejected with the option that was meant:", () => 
     ["client.getPrompt", () => client().getPrompt({ name: "a" }, untyped({ contxt: {} })), "context"],
     ["client.getPrompt's call", () => client().getPrompt(untyped({ name: "a", arg: {} })), "args"],
     ["client.ensureSession", () => client().ensureSession(untyped({ timeoutMS: 5 })), "timeoutMs"],
+    ["client.getCapabilities", () => client().getCapabilities(untyped({ contexts: {} })), "context"],
+    ["client.getServerInfo", () => client().getServerInfo(untyped({ contexts: {} })), "context"],
     ["client.getInstructions", () => client().getInstructions(untyped({ contexts: {} })), "context"],
     ["client.identityOf", () => client().identityOf(untyped({ purposes: "call" })), "purpose"],
     ["client.on", () => client().on("warning", () => undefined, untyped({ pasive: true })), "passive"],
