@@ -5,7 +5,7 @@ import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { clientClosedError, type TransportRequestOptions } from "../transports/transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { MAX_TEXT_LENGTH, truncate } from "../errors/sanitize-text.js";
+import { sanitizeText, truncate } from "../errors/sanitize-text.js";
 import type { ServerLog } from "../telemetry/logger.js";
 import type { AnswerInputOptions, InputOutcome } from "./server-requests/input-required.js";
 
@@ -49,7 +49,8 @@ const MAX_INSTRUCTIONS_LENGTH = 65_536;
 /** The instructions of a server, from the wire or from a store. */
 export const INSTRUCTIONS = z.string().transform((text) => truncate(text, MAX_INSTRUCTIONS_LENGTH));
 
-const label = z.string().transform((text) => truncate(text, MAX_TEXT_LENGTH));
+/** Shown to people: without hidden characters and escapes of terminals. */
+const label = z.string().transform((text) => sanitizeText(text));
 
 /** How a server identifies itself, from the wire or from a store. */
 export const SERVER_INFO = z.object({ name: label, version: label, title: label.optional() });

@@ -56,6 +56,25 @@ describe("texts of a server that a model sees besides the text of a result", () 
     expect(client.serverInfo?.version).toHaveLength(4_096);
   });
 
+  it.each(["2025-11-25", "2026-07-28", "2026-07-28 in _meta"])(
+    "the name, version and title of the server have no hidden characters (%s)",
+    async (variant) => {
+      const hidden = "\u202e\u200b\u001b[31m\u001b]0;title\u0007\r\ufe0f\u{e0041}";
+      const named = (text: string) => `${hidden}${text}${hidden}`;
+      const serverInfo = { name: named("Bank"), version: named("1.0"), title: named("My bank") };
+      const discovered = { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } };
+      const _meta = { "io.modelcontextprotocol/serverInfo": serverInfo };
+      await using server = await startResultServer({
+        initialize: { ...INITIALIZE_RESULT, serverInfo },
+        "server/discover": { ...discovered, ...(variant.endsWith("_meta") ? { _meta } : { serverInfo }) },
+      });
+      const protocol = variant.startsWith("2026") ? "2026-07-28" : "legacy";
+      await using client = createTestClient(server, { protocol });
+      await client.ensureSession();
+      expect(client.serverInfo).toEqual({ name: "Bank", version: "1.0", title: "My bank" });
+    },
+  );
+
   it("titles and MIME types in lists are limited", async () => {
     const long = "x".repeat(MEGABYTE);
     await using server = await startResultServer({
