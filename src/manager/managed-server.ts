@@ -6,6 +6,7 @@ import { SKILL_PINS, SkillCatalog } from "../catalog/skill-catalog.js";
 import { Pins, ToolPins } from "../catalog/tool-pins.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import type { CloseOptions } from "../client/client-lifecycle.js";
+import type { BackgroundOption } from "../client/list-reader.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { BreakerState } from "../client/policies/circuit-breaker.js";
 import type { ToolResult } from "../client/tool-result.js";
@@ -65,6 +66,11 @@ interface ServerEnvironment {
   readonly closed: CancelScope;
 }
 
+/** An attempt to connect. In the background, no caller waits for it, so it starts no login. */
+interface Attempt extends Required<BackgroundOption> {
+  readonly done: Promise<void>;
+}
+
 /** Transports of servers in this process or in a child process. */
 const LOCAL_TRANSPORTS: ReadonlySet<TransportType> = new Set(["stdio", "custom", "in-process"]);
 const AUTO_CONNECT_STATES: ReadonlySet<ServerState> = new Set(["idle", "failed"]);
@@ -114,7 +120,7 @@ export class ManagedServer implements ToolCaller {
   #state: ServerState = "idle";
   #since = Date.now();
   #error: McpRuntimeError | undefined;
-  #connecting: Promise<void> | undefined;
+  #connecting: Attempt | undefined;
   #latestTools: readonly McpToolInfo[] | undefined;
   #initialTools: readonly McpToolInfo[] | undefined;
 
@@ -174,7 +180,7 @@ export class ManagedServer implements ToolCaller {
     this.client.on("sessionOpened", () => this.#onOpened());
     this.client.followLogins((identity) => {
       if (this.hasFailed && identity === this.#getSharedIdentity())
-        void this.connect().catch(() => undefined);
+        void this.connect({ isBackground: true }).catch(() => undefined);
     });
     this.client.on("connectionLost", ({ identity }) => {
       if (this.#state === "connected" && identity === this.#getSharedIdentity()) this.#onLost();
@@ -276,10 +282,20 @@ export class ManagedServer implements ToolCaller {
     return cached !== undefined;
   }
 
-  /** Lists the tools and opens a session. Concurrent callers share one attempt. */
-  connect(): Promise<void> {
+  /**
+   * Lists the tools and opens a session. Concurrent callers share one attempt. If one in the background requires a login,
+   * a caller who waits for it connects again.
+   */
+  connect({ isBackground = false }: BackgroundOption = {}): Promise<void> {
     if (this.#state === "connected") return Promise.resolve();
-    return this.#connecting ?? this.#startConnecting();
+    const attempt = this.#connecting ?? this.#startConnecting(isBackground);
+    if (isBackground || !attempt.isBackground) return attempt.done;
+    const epoch = this.#epoch;
+    return attempt.done.catch((error: unknown) => {
+      const requiresLogin = error instanceof McpRuntimeError && error.kind === "unauthorized";
+      if (requiresLogin && epoch === this.#epoch) return this.connect();
+      throw error;
+    });
   }
 
   /** Like `connect`, but rejects if the server has failed or was disconnected, without another attempt. */
@@ -315,32 +331,39 @@ export class ManagedServer implements ToolCaller {
     throw new McpRuntimeError("not-sent", text, { server: this.name, tool });
   }
 
-  #startConnecting(): Promise<void> {
+  #startConnecting(isBackground: boolean): Attempt {
     const epoch = this.#epoch;
+    const previous = isBackground ? this.#error : undefined;
     let begin: (() => void) | undefined;
-    const connecting = new Promise<void>((resolve) => {
+    const done = new Promise<void>((resolve) => {
       begin = resolve;
-    }).then(() => this.#attemptConnect(epoch));
+    }).then(() => this.#attemptConnect(epoch, { isBackground }, previous));
     // Set before the event is emitted: a listener may call `connect()` or `disconnect()`.
-    this.#connecting = connecting;
+    const attempt = { done, isBackground };
+    this.#connecting = attempt;
     this.#reconnectSchedule.pause();
     this.#setState("connecting", undefined);
     begin?.();
-    return connecting;
+    return attempt;
   }
 
-  async #attemptConnect(epoch: number): Promise<void> {
+  /** `previous` is the failure before an attempt in the background: it may have the URL of a login that can be completed. */
+  async #attemptConnect(
+    epoch: number,
+    details: Required<BackgroundOption>,
+    previous: McpRuntimeError | undefined,
+  ): Promise<void> {
     const startedAt = this.#clock.now();
     const { failures: failuresBefore } = this.client.metrics().handshakes;
     try {
       this.#assertCurrent(epoch);
       if (this.listsTools) {
         // From the cache if possible; otherwise a request to the server, with retries.
-        const tools = await this.catalog.list();
+        const tools = await (details.isBackground ? this.catalog.listInBackground() : this.catalog.list());
         this.#assertCurrent(epoch);
         this.#updateTools(tools);
       }
-      await this.client.ensureSession();
+      await this.client.ensureSession({}, details);
       this.#assertCurrent(epoch);
       this.#connecting = undefined;
       this.#reconnectSchedule.stop();
@@ -352,7 +375,7 @@ export class ManagedServer implements ToolCaller {
         this.#connecting = undefined;
         // Before the event is emitted: a start that fails because of it cancels the retry.
         this.#retryAfter(failure);
-        this.#setState("failed", failure);
+        this.#setState("failed", failure.kind === previous?.kind ? previous : failure);
       }
       throw failure;
     }
@@ -419,7 +442,8 @@ export class ManagedServer implements ToolCaller {
       this.#isRetrying = false;
     }
     if (epoch !== this.#epoch) return;
-    if (this.#state !== "connected") await this.connect();
+    // The server may reject now what it has accepted before.
+    if (this.#state !== "connected") await this.connect({ isBackground: true });
     else if (this.listsTools) this.#updateTools(await this.catalog.listInBackground());
   }
 

@@ -1,4 +1,5 @@
 import type { CloseOptions } from "../client/client-lifecycle.js";
+import type { BackgroundOption } from "../client/list-reader.js";
 import { McpClient, type ServerMetrics, type ServerTotals } from "../client/mcp-client.js";
 import { type CancelScope, withSignal } from "../async/cancel-scope.js";
 import { assertOptions, optionKeys, parseArgument } from "../config/parse-options.js";
@@ -154,12 +155,26 @@ export class McpServerManager implements AsyncDisposable {
    * @throws McpRuntimeError the failures, with `strict` or as `onServerError` decides; kind `closed` after `close()`
    */
   async reconnect(options?: ReconnectOptions): Promise<void>;
-  async reconnect(target: string | ReconnectOptions = {}, options: WaitOptions = {}): Promise<void> {
+  /** @internal With `isBackground`, no login is started. */
+  async reconnect(name: string, options: WaitOptions, details: BackgroundOption): Promise<void>;
+  async reconnect(
+    target: string | ReconnectOptions = {},
+    options: WaitOptions = {},
+    details: BackgroundOption = {},
+  ): Promise<void> {
     if (typeof target === "string") {
       const { signal } = assertWaitOptions("reconnect", options);
       const server = this.serverSet.get(target);
       try {
-        return await this.#connect(signal, () => reset(server).then(() => true), server);
+        return await this.#run(signal, (cancellation) =>
+          this.serverSet.connect([server], {
+            cancellation,
+            isCancellable: signal !== undefined,
+            prepare: () => reset(server).then(() => true),
+            isStrict: true,
+            ...details,
+          }),
+        );
       } finally {
         // Does nothing unless it has failed.
         server.retry();
@@ -231,7 +246,20 @@ export class McpServerManager implements AsyncDisposable {
    * @throws McpRuntimeError kind `invalid-config` if the definition is invalid or the name is taken; kind `cancelled` if
    * the server is removed before it is connected; with `strict`, also the failure to connect
    */
-  async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
+  async add(name: string, definition: ServerDefinition, options?: WaitOptions): Promise<void>;
+  /** @internal With `isBackground`, no login is started. */
+  async add(
+    name: string,
+    definition: ServerDefinition,
+    options: WaitOptions,
+    details: BackgroundOption,
+  ): Promise<void>;
+  async add(
+    name: string,
+    definition: ServerDefinition,
+    options: WaitOptions = {},
+    details: BackgroundOption = {},
+  ): Promise<void> {
     const { signal } = assertWaitOptions("add", options);
     await this.#run(signal, (cancellation) => {
       const operation = this.serverSet.beginOperation(name, cancellation);
@@ -240,7 +268,7 @@ export class McpServerManager implements AsyncDisposable {
         const server = this.serverSet.add(parseServer(name, definition));
         await this.#connectAdded(
           { server, operation },
-          { cancellation, isCancellable: signal !== undefined },
+          { cancellation, isCancellable: signal !== undefined, ...details },
         );
       });
     });
@@ -286,17 +314,14 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /** Removes the server again if it cannot be connected. */
-  async #connectAdded(
-    target: ConnectTarget,
-    cancel: Pick<ConnectOptions, "cancellation" | "isCancellable">,
-  ): Promise<void> {
+  async #connectAdded(target: ConnectTarget, options: Omit<ConnectOptions, "prepare">): Promise<void> {
     const { server, operation } = target;
     const prepare = async () => {
       await server.loadFromCache();
       return !server.isLazy;
     };
     try {
-      await this.serverSet.connectEach([target], { ...cancel, prepare });
+      await this.serverSet.connectEach([target], { ...options, prepare });
     } catch (error) {
       if (!operation.isSuperseded) await this.serverSet.remove(server);
       throw error;
@@ -305,17 +330,11 @@ export class McpServerManager implements AsyncDisposable {
       throw new McpRuntimeError("cancelled", `Server "${server.name}" was removed before it was connected.`);
   }
 
-  /** Connects all servers for which `prepare` returns true, or `only` one, whose failure is thrown. */
-  async #connect(
-    signal: AbortSignal | undefined,
-    prepare: ConnectOptions["prepare"],
-    only?: ManagedServer,
-  ): Promise<void> {
-    const servers = only === undefined ? this.serverSet.all : [only];
-    const strict = only === undefined ? {} : { isStrict: true };
+  /** Connects all servers for which `prepare` returns true. */
+  async #connect(signal: AbortSignal | undefined, prepare: ConnectOptions["prepare"]): Promise<void> {
     const isCancellable = signal !== undefined;
     await this.#run(signal, (cancellation) =>
-      this.serverSet.connect(servers, { cancellation, isCancellable, prepare, ...strict }),
+      this.serverSet.connect(this.serverSet.all, { cancellation, isCancellable, prepare }),
     );
   }
 

@@ -169,6 +169,7 @@ class RegistryFollower {
   readonly #problems = new Map<string, string>();
   readonly #closed = new AbortController();
   #isOutdated = false;
+  #isStarted = false;
   #updating: Promise<void> | undefined;
 
   constructor(manager: McpServerManager, settings: RegistrySettings) {
@@ -186,6 +187,7 @@ class RegistryFollower {
       this.#warn(READ_PROBLEM, `The server registry is not watched: ${printValue(error)}`),
     );
     await this.#update();
+    this.#isStarted = true;
     void this.#refreshRegularly().catch(() => undefined);
   }
 
@@ -302,7 +304,9 @@ class RegistryFollower {
     if (this.#closed.signal.aborted) return;
     const entry: RegistryEntry = { record, failures: 0, isExcluded: false, isBeingChecked: false };
     this.#entries.set(name, entry);
-    this.#manager.add(name, definition).catch((error: unknown) => {
+    // Only the start has a caller, who receives the URL of a login.
+    const isBackground = this.#isStarted;
+    this.#manager.add(name, definition, {}, { isBackground }).catch((error: unknown) => {
       if (this.#entries.get(name) !== entry) return;
       // With the option `strict` of the manager. The next update tries again.
       this.#entries.delete(name);
@@ -324,7 +328,8 @@ class RegistryFollower {
         // Otherwise an open circuit would fail the check without asking the server.
         server.client.breaker?.forceClose();
         await server.client.listTools({ signal: this.#closed.signal }, { isBackground: true });
-        if (this.#entries.get(name) === entry) await this.#manager.reconnect(name);
+        if (this.#entries.get(name) === entry)
+          await this.#manager.reconnect(name, {}, { isBackground: true });
       } else await server.catalog.refreshIfOlder(this.#settings.refreshIntervalMs);
       entry.failures = 0;
       entry.isExcluded = false;

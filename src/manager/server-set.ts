@@ -2,6 +2,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import { type CloseOptions, parseCloseOptions } from "../client/client-lifecycle.js";
+import type { BackgroundOption } from "../client/list-reader.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { suggestMatch } from "../errors/find-closest-match.js";
@@ -21,7 +22,7 @@ type SubscribeFn = (client: McpClient) => () => void;
 /** Runs at a server's turn. Returns whether the server is to be connected. */
 type PrepareConnect = (server: ManagedServer) => boolean | Promise<boolean>;
 
-export interface ConnectOptions {
+export interface ConnectOptions extends BackgroundOption {
   readonly cancellation: CancelScope;
   /** Whether the caller may cancel it: then what it has connected is closed again. */
   readonly isCancellable: boolean;
@@ -122,7 +123,11 @@ class ConnectAttempt {
   }
 
   /** Connects the server at its turn, within a slot. Never rejects. */
-  async run(limiter: ConnectLimiter, prepare: PrepareConnect): Promise<void> {
+  async run(
+    limiter: ConnectLimiter,
+    prepare: PrepareConnect,
+    { isBackground = false }: BackgroundOption,
+  ): Promise<void> {
     const { cancellation } = this.operation;
     let release: (() => void) | undefined;
     try {
@@ -131,7 +136,7 @@ class ConnectAttempt {
       if (!(await prepare(this.server))) return;
       cancellation.throwIfCancelled();
       this.#previous = this.server.getRestorableState();
-      await cancellation.race(this.server.connect());
+      await cancellation.race(this.server.connect({ isBackground }));
       this.outcome = "connected";
     } catch (error) {
       const hasBegun = this.#previous !== undefined || this.operation.isSuperseded;
@@ -324,7 +329,7 @@ export class ServerSet {
     let isAborted = false;
     const run = async (attempt: ConnectAttempt) => {
       const mayConnect = (server: ManagedServer) => !isAborted && this.#servers.get(server.name) === server;
-      await attempt.run(this.#connectLimiter, (server) => mayConnect(server) && prepare(server));
+      await attempt.run(this.#connectLimiter, (server) => mayConnect(server) && prepare(server), options);
       attempt.decide({ isFatal: isStrict, onServerError });
       if (attempt.thrown.length > 0) isAborted = concurrency === 1;
       // What may be rolled back is kept until it is clear whether it is.
