@@ -5,7 +5,7 @@ import type { ListToolsOptions, RequestOptions } from "../client/call-options.js
 import type { McpClient } from "../client/mcp-client.js";
 import { type McpToolInfo, shareTools } from "../config/server-features.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isUnauthorized, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { CatalogEntry, evictLargeLists, evictOldestEntry } from "./catalog-entry.js";
 import type { CatalogEventEmitter } from "./catalog-events.js";
@@ -34,6 +34,8 @@ interface ToolCatalogOptions {
   readonly pins?: { check(tools: readonly McpToolInfo[], identity: string): Promise<void> } | undefined;
   /** Throws while no request may be sent to the server. */
   readonly assertEnabled?: () => void;
+  /** Cancels the listings that begin now, when the server is disconnected. */
+  readonly signal?: () => AbortSignal;
   /** The server returned a new current list for this identity. */
   readonly onListed?: (identity: string, tools: readonly McpToolInfo[]) => void;
   /** Timers and monotonic time. @default the system clock */
@@ -486,7 +488,8 @@ export class ToolCatalog {
       this.#options.events.emit("toolsListed", { server: this.#client.name, latencyMs, tools, kind });
     };
     try {
-      const tools = await this.#client.listTools(options, { isBackground });
+      const signal = this.#options.signal?.();
+      const tools = await this.#client.listTools({ ...options, signal }, { isBackground });
       emit(tools.length, undefined);
       return tools;
     } catch (error) {
@@ -531,10 +534,6 @@ interface ListingRequest extends CallerOptions {
 }
 
 const BACKGROUND = { isBackground: true } as const;
-
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof McpRuntimeError && error.kind === "unauthorized";
-}
 
 /** Either the lease for listing the tools, or the list of the process that held it. */
 interface LeaseOutcome {

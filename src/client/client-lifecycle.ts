@@ -62,6 +62,17 @@ export interface CloseOptions {
   readonly drainMs?: number | undefined;
 }
 
+/** The end of what a client has open. */
+export interface ClientClosing {
+  /**
+   * Resolves when no call is in flight anymore, except those that wait for a session: with whether to wait for the rest,
+   * too. Not while a session is being opened, because the server may not respond. Never rejects.
+   */
+  readonly drained: Promise<boolean>;
+  /** Resolves when everything is closed. */
+  readonly closed: Promise<void>;
+}
+
 const CLOSE_OPTIONS = optionKeys<CloseOptions>({ drainMs: true });
 
 /** @throws McpRuntimeError kind `invalid-config` */
@@ -112,17 +123,9 @@ export class ClientLifecycle {
     const { connecting, connection } = this.#epoch;
     if (this.session !== undefined) return "ready";
     // A session that exists but is not alive was lost: nothing happens until the next request.
-    const isInitializing = this.#slots.some(
-      ({ currentSession: { current } }) => current !== undefined && current.session === undefined,
-    );
-    if (isInitializing || (connecting !== undefined && connection === undefined)) return "connecting";
+    if (connection?.pool.isOpening === true || (connecting !== undefined && connection === undefined))
+      return "connecting";
     return this.#previousEpoch !== undefined && connecting === undefined ? "closed" : "idle";
-  }
-
-  /** Whether the connection or a session of any identity is being opened. */
-  get isHandshaking(): boolean {
-    const { connecting, connection } = this.#epoch;
-    return connection?.isHandshaking ?? connecting !== undefined;
   }
 
   /** The open session; with several identities, the most recently used one. */
@@ -191,25 +194,30 @@ export class ClientLifecycle {
   }
 
   /** A second call with a shorter `drainMs` shortens the drain of the first. */
-  async close(options: CloseOptions): Promise<void> {
+  close(options: CloseOptions): ClientClosing {
     const { drainMs: requestedMs } = parseCloseOptions(options, { server: this.#options.server });
     const drainMs = requestedMs ?? this.config.session.drainMs;
     const epoch = this.#epoch;
     if (epoch.connecting === undefined && epoch.calls.isEmpty) return this.#shortenDrain(drainMs);
     this.#epoch = this.#newEpoch();
     this.#previousEpoch = epoch;
-    epoch.closing = this.#closeEpoch(epoch, drainMs);
-    await epoch.closing;
+    const { calls } = epoch;
+    const ended = calls.end(drainMs, this.#options.clock, this.#closedError);
+    epoch.closing = ended.then(() => this.#closeEpoch(epoch));
+    const drained = Promise.race([ended, calls.whenAtMost(() => epoch.waitingCalls)]);
+    const mayWait = () => !epoch.isHandshaking;
+    // If it rejects, so does `closed`.
+    return { drained: drained.then(mayWait, mayWait), closed: epoch.closing };
   }
 
-  async #shortenDrain(drainMs: number): Promise<void> {
+  /** Nothing is left to wait for but calls: what was open is being closed already. */
+  #shortenDrain(drainMs: number): ClientClosing {
     const { calls, closing } = this.#previousEpoch ?? {};
-    await calls?.end(drainMs, this.#options.clock, this.#closedError);
-    await closing;
+    const ended = Promise.resolve(calls?.end(drainMs, this.#options.clock, this.#closedError));
+    return { drained: ended.then(doNotWait, doNotWait), closed: ended.then(() => closing) };
   }
 
-  async #closeEpoch(epoch: ClientEpoch, drainMs: number): Promise<void> {
-    await epoch.calls.end(drainMs, this.#options.clock, this.#closedError);
+  async #closeEpoch(epoch: ClientEpoch): Promise<void> {
     epoch.closed.cancel(this.#closedError);
     const connection = await epoch.connecting?.catch(() => undefined);
     await connection?.close();
@@ -311,6 +319,8 @@ export class ClientLifecycle {
   }
 }
 
+const doNotWait = () => false;
+
 function announcesToolChanges({ metadata }: Session): boolean {
   const tools = metadata?.capabilities["tools"];
   return isPlainObject(tools) && tools["listChanged"] === true;
@@ -319,7 +329,8 @@ function announcesToolChanges({ metadata }: Session): boolean {
 /** Tracks running calls, so that `close()` can wait for them and then cancel them. */
 class InFlightCalls {
   readonly #calls = new Set<CancelScope>();
-  #drainListeners: (() => void)[] = [];
+  /** Called when a call has ended. */
+  readonly #listeners = new Set<() => void>();
 
   get isEmpty(): boolean {
     return this.#calls.size === 0;
@@ -330,15 +341,26 @@ class InFlightCalls {
     this.#calls.add(call);
     return () => {
       this.#calls.delete(call);
-      if (!this.isEmpty) return;
-      for (const onDrained of this.#drainListeners.splice(0)) onDrained();
+      for (const onEnded of this.#listeners) onEnded();
     };
+  }
+
+  /** Resolves when at most as many calls are left as `getCount` returns then. */
+  whenAtMost(getCount: () => number): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (this.#calls.size > getCount()) return;
+        this.#listeners.delete(check);
+        resolve();
+      };
+      this.#listeners.add(check);
+      check();
+    });
   }
 
   /** Waits until no call is left, at most `ms`, and cancels the others. */
   async end(ms: number, clock: Clock, reason: McpRuntimeError): Promise<void> {
-    const drained = () => new Promise<void>((resolve) => this.#drainListeners.push(resolve));
-    if (!this.isEmpty && ms > 0) await settleWithin(ms, clock, drained);
+    if (!this.isEmpty && ms > 0) await settleWithin(ms, clock, () => this.whenAtMost(() => 0));
     for (const call of this.#calls) call.cancel(reason);
   }
 }
@@ -355,6 +377,16 @@ class ClientEpoch {
 
   constructor(createSessionEvents: (epoch: ClientEpoch) => SessionEventEmitter) {
     this.sessionEvents = createSessionEvents(this);
+  }
+
+  /** Whether the connection or a session is being opened. */
+  get isHandshaking(): boolean {
+    return this.connection?.isHandshaking ?? this.connecting !== undefined;
+  }
+
+  /** How many calls wait for the connection or a session. */
+  get waitingCalls(): number {
+    return this.connection?.pool.waiting ?? Number.POSITIVE_INFINITY;
   }
 
   /** The connection, if it is open and not closing. */

@@ -31,7 +31,7 @@ import {
 import type { McpClientEvents } from "./client-events.js";
 import { type ClientComponents, createClientComponents, type McpClientOptions } from "./client-components.js";
 import type { DependentCall } from "./call-plan.js";
-import type { ClientState, CloseOptions, SessionInfo } from "./client-lifecycle.js";
+import type { ClientClosing, ClientState, CloseOptions, SessionInfo } from "./client-lifecycle.js";
 import type { BreakerMetrics, CircuitBreakerHandle } from "./policies/circuit-breaker.js";
 import {
   complete,
@@ -194,9 +194,12 @@ export class McpClient implements AsyncDisposable {
    * Resolves if the server can be reached with the credentials of requests without a caller. Never starts a login.
    * @internal
    */
-  async tryToConnect(options: { readonly listsTools: boolean }): Promise<void> {
-    await this.#components.runner.withSlot({}, (slot, cancellation, connection) =>
-      connection.tryToOpen(slot, { ...options, cancellation }),
+  async tryToConnect({
+    listsTools,
+    ...options
+  }: RequestOptions & { readonly listsTools: boolean }): Promise<void> {
+    await this.#components.runner.withSlot(options, (slot, cancellation, connection) =>
+      connection.tryToOpen(slot, { listsTools, cancellation }),
     );
   }
 
@@ -298,9 +301,10 @@ export class McpClient implements AsyncDisposable {
     });
   }
 
-  /** @internal Whether the connection or a session of any identity is being opened. */
-  static isHandshaking(client: McpClient): boolean {
-    return client.#components.lifecycle.isHandshaking;
+  /** @internal Like `close`, but returns what there is to wait for. */
+  static beginClose(client: McpClient, options: CloseOptions): ClientClosing {
+    client.#components.probe.stop();
+    return client.#components.lifecycle.close(options);
   }
 
   /** @internal The metrics of these clients in total. */
@@ -596,8 +600,7 @@ export class McpClient implements AsyncDisposable {
    * @throws {McpRuntimeError} kind `invalid-config` for an unknown or invalid option.
    */
   async close(options: CloseOptions = {}): Promise<void> {
-    this.#components.probe.stop();
-    await this.#components.lifecycle.close(options);
+    await McpClient.beginClose(this, options).closed;
   }
 
   /** Closes the client at the end of an `await using` block. */

@@ -160,3 +160,8 @@ export function configError(
     issues,
   });
 }
+
+/** The server requires other credentials: a caller may start a login. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof McpRuntimeError && error.kind === "unauthorized";
+}

@@ -5,7 +5,7 @@ import { ToolListStore } from "../catalog/tool-list-store.js";
 import { SKILL_PINS, SkillCatalog } from "../catalog/skill-catalog.js";
 import { Pins, ToolPins } from "../catalog/tool-pins.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
-import type { CloseOptions } from "../client/client-lifecycle.js";
+import type { ClientClosing, CloseOptions } from "../client/client-lifecycle.js";
 import type { BackgroundOption } from "../client/list-reader.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { BreakerState } from "../client/policies/circuit-breaker.js";
@@ -21,10 +21,11 @@ import {
 } from "../config/server-config.js";
 import { withServerSettings } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isUnauthorized, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence, printValue } from "../errors/sanitize-text.js";
 import { isDeepEqual } from "../json/json.js";
 import type { TypedEmitter } from "../telemetry/typed-emitter.js";
+import { clientClosedError } from "../transports/transport.js";
 import type { ToolCaller } from "../tools/tool-run.js";
 import type { ManagerSettings } from "./manager-options.js";
 import type { ServerManagerEvents, ServerState } from "./mcp-events.js";
@@ -117,6 +118,8 @@ export class ManagedServer implements ToolCaller {
   #isRetrying = false;
   /** Incremented on disconnect: an attempt that started in an earlier epoch must not change the state. */
   #epoch = 0;
+  /** Aborted on disconnect: cancels the attempt to connect, and listings. */
+  #disconnected = new AbortController();
   #state: ServerState = "idle";
   #since = Date.now();
   #error: McpRuntimeError | undefined;
@@ -160,6 +163,7 @@ export class ManagedServer implements ToolCaller {
       warn,
       pins: this.pins,
       assertEnabled: () => this.assertEnabled(),
+      signal: () => this.#disconnected.signal,
       onListed: (identity, tools) => {
         if (identity === this.#getSharedIdentity()) this.#updateTools(tools);
       },
@@ -292,8 +296,7 @@ export class ManagedServer implements ToolCaller {
     if (isBackground || !attempt.isBackground) return attempt.done;
     const epoch = this.#epoch;
     return attempt.done.catch((error: unknown) => {
-      const requiresLogin = error instanceof McpRuntimeError && error.kind === "unauthorized";
-      if (requiresLogin && epoch === this.#epoch) return this.connect();
+      if (isUnauthorized(error) && epoch === this.#epoch) return this.connect();
       throw error;
     });
   }
@@ -305,22 +308,31 @@ export class ManagedServer implements ToolCaller {
     await this.connect();
   }
 
-  /** Closes sessions, cancels running calls and connection attempts, then enters the target state. */
-  async disconnect(target: LifecycleState = DISCONNECTED, options: CloseOptions = {}): Promise<void> {
+  /**
+   * Enters the target state, cancels the attempt to connect, ends running calls and closes sessions. What is open of a
+   * server that is being connected is not waited for: it may not respond.
+   */
+  disconnect(target: LifecycleState = DISCONNECTED, options: CloseOptions = {}): ClientClosing {
     const { state, error } = this.closed.isCancelled ? DISCONNECTED : target;
+    const isConnecting = this.#connecting !== undefined || this.#isRetrying;
     this.#epoch += 1;
     this.#connecting = undefined;
     this.#reconnectSchedule.stop();
+    this.#disconnected.abort(clientClosedError(this.name));
+    this.#disconnected = new AbortController();
     this.#setState(state, error);
-    await this.client.close(options);
+    const { drained, closed } = McpClient.beginClose(this.client, options);
+    return { drained: drained.then((mayWait) => mayWait && !isConnecting), closed };
   }
 
   /** Disconnects permanently. */
-  async close(options: CloseOptions): Promise<void> {
+  async close(options: CloseOptions): Promise<ClientClosing> {
     // Not awaited if there is nothing to do, so that the state changes at once.
     const flushed = this.catalog.flush();
     if (flushed !== undefined) await flushed;
-    await Promise.all([this.catalog.close(), this.disconnect(DISCONNECTED, options)]);
+    const catalogClosed = this.catalog.close();
+    const { drained, closed } = this.disconnect(DISCONNECTED, options);
+    return { drained, closed: Promise.all([catalogClosed, closed]).then(() => undefined) };
   }
 
   /** Throws if the server was disconnected or the manager closed. */
@@ -363,7 +375,7 @@ export class ManagedServer implements ToolCaller {
         this.#assertCurrent(epoch);
         this.#updateTools(tools);
       }
-      await this.client.ensureSession({}, details);
+      await this.client.ensureSession({ signal: this.#disconnected.signal }, details);
       this.#assertCurrent(epoch);
       this.#connecting = undefined;
       this.#reconnectSchedule.stop();
@@ -428,11 +440,12 @@ export class ManagedServer implements ToolCaller {
 
   /** One attempt in the background. After a failure, it connects once the server accepts the available credentials. */
   async #reconnect(): Promise<void> {
-    if (this.#state === "reconnecting") return this.client.ensureSession({}, { isBackground: true });
+    const { signal } = this.#disconnected;
+    if (this.#state === "reconnecting") return this.client.ensureSession({ signal }, { isBackground: true });
     const epoch = this.#epoch;
     this.#isRetrying = true;
     try {
-      await this.client.tryToConnect({ listsTools: this.listsTools });
+      await this.client.tryToConnect({ listsTools: this.listsTools, signal });
     } catch (error) {
       const failure = toRuntimeError(error);
       const isOther = this.hasFailed && failure.kind !== this.#error?.kind;

@@ -10,10 +10,8 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
 import { type ConnectOptions, type ConnectTarget, ServerSet } from "./server-set.js";
-import type { ManagedServer, ServerStatus } from "./managed-server.js";
+import type { ServerStatus } from "./managed-server.js";
 import { MANAGER_EVENTS, type ServerManagerEvents, type ServerState } from "./mcp-events.js";
-
-const IDLE = { state: "idle", error: undefined } as const;
 
 /** Options of operations that wait. */
 export interface WaitOptions {
@@ -140,7 +138,7 @@ export class McpServerManager implements AsyncDisposable {
   async connect(options: WaitOptions = {}): Promise<void> {
     const { signal } = assertWaitOptions("connect", options);
     await this.#connect(signal, async (server) => {
-      if (server.isLazy && server.isDisconnected) await server.disconnect(IDLE);
+      if (server.isLazy && server.isDisconnected) await this.serverSet.reset(server);
       return !server.isLazy && server.state !== "connected";
     });
   }
@@ -170,7 +168,7 @@ export class McpServerManager implements AsyncDisposable {
           this.serverSet.connect([server], {
             cancellation,
             isCancellable: signal !== undefined,
-            prepare: () => reset(server).then(() => true),
+            prepare: () => this.serverSet.reset(server).then(() => true),
             isStrict: true,
             ...details,
           }),
@@ -186,7 +184,7 @@ export class McpServerManager implements AsyncDisposable {
       const isOpen = state === "connected" || state === "reconnecting";
       // A call may be opening a session, which is "connecting".
       const mustReconnect = server.hasFailed || (isOpen && !failedOnly);
-      if (isOpen && mustReconnect) await reset(server);
+      if (isOpen && mustReconnect) await this.serverSet.reset(server);
       return mustReconnect;
     });
   }
@@ -219,16 +217,14 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
-   * Closes a server's sessions and cancels its calls. It is not used again before `connect()`. A server that is being
-   * connected is not waited for: what is left of the handshake ends in the background, before the server is connected
-   * again and before `close()` resolves.
+   * Ends a server's calls, within `session.drainMs`, and closes its sessions. It is not used again before `connect()`. A
+   * server that is being connected, or a session that is being opened, is not waited for: once the other calls have ended,
+   * the rest is closed in the background, before the server is connected again and before `close()` resolves.
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   async disconnect(name: string): Promise<void> {
-    const isHandshaking = McpClient.isHandshaking(this.serverSet.get(name).client);
-    const disconnecting = this.#supersede(name, () => this.serverSet.get(name).disconnect());
-    if (isHandshaking) this.serverSet.closeInBackground(name, disconnecting);
-    else await disconnecting;
+    this.serverSet.get(name);
+    await this.#supersede(name, () => this.serverSet.disconnect(this.serverSet.get(name)));
   }
 
   /**
@@ -275,8 +271,7 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
-   * Closes and removes a server. Calls of its tools then fail because the server is disconnected. A server that is being
-   * connected is not waited for: what is left of the handshake ends in the background, before `close()` resolves.
+   * Removes a server, and closes it like `disconnect`. Calls of its tools then fail because the server is disconnected.
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   async remove(name: string): Promise<void> {
@@ -369,9 +364,4 @@ function assertWaitOptions<Options extends WaitOptions>(
 /** A copy whose fields cannot be changed for others. */
 function toPublicInfo(tool: McpToolInfo): McpToolInfo {
   return { ...freezeIfListed(tool) };
-}
-
-/** Closes the sessions of a server. One that cannot be closed does not prevent the next one. */
-async function reset(server: ManagedServer): Promise<void> {
-  await server.disconnect(IDLE).catch(() => undefined);
 }

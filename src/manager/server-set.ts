@@ -1,9 +1,9 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import type { McpClientEvents } from "../client/client-events.js";
-import { type CloseOptions, parseCloseOptions } from "../client/client-lifecycle.js";
+import { type ClientClosing, type CloseOptions, parseCloseOptions } from "../client/client-lifecycle.js";
 import type { BackgroundOption } from "../client/list-reader.js";
-import { McpClient } from "../client/mcp-client.js";
+import type { McpClient } from "../client/mcp-client.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -16,6 +16,8 @@ import { ManagedServer, type LifecycleState } from "./managed-server.js";
 import type { ManagerSettings } from "./manager-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "./mcp-events.js";
 import { type FailureRules, isThrown, mergeServerErrors } from "./server-errors.js";
+
+const IDLE: LifecycleState = { state: "idle", error: undefined };
 
 type SubscribeFn = (client: McpClient) => () => void;
 
@@ -106,6 +108,12 @@ class ServerOperation {
   }
 }
 
+interface AttemptOptions extends BackgroundOption {
+  readonly prepare: PrepareConnect;
+  /** Resolves when nothing is being closed of a server that earlier operations have disconnected. */
+  readonly whenClosed: (server: ManagedServer) => Promise<void>;
+}
+
 /** An attempt to connect one server. */
 class ConnectAttempt {
   readonly server: ManagedServer;
@@ -122,16 +130,16 @@ class ConnectAttempt {
     this.operation = operation;
   }
 
-  /** Connects the server at its turn, within a slot. Never rejects. */
+  /** Connects the server at its turn, when what was open of it is `closed`, within a slot. Never rejects. */
   async run(
     limiter: ConnectLimiter,
-    prepare: PrepareConnect,
-    { isBackground = false }: BackgroundOption,
+    { prepare, whenClosed, isBackground = false }: AttemptOptions,
   ): Promise<void> {
     const { cancellation } = this.operation;
     let release: (() => void) | undefined;
     try {
       if (this.operation.mustWait) await this.operation.waitForTurn();
+      await cancellation.race(whenClosed(this.server));
       release = await limiter.acquire(this.server.endpoint, cancellation);
       if (!(await prepare(this.server))) return;
       cancellation.throwIfCancelled();
@@ -165,12 +173,12 @@ class ConnectAttempt {
    * Restores the state before the attempt, unless another operation has changed it since. A server that could not be
    * connected stays `failed`, so that `errors` and `reconnect()` know about it.
    */
-  async rollBack(): Promise<void> {
+  async rollBack(reset: ServerSet["reset"]): Promise<void> {
     const previous = this.#previous;
     const isUnchanged =
       previous === undefined || previous.state === "connected" || this.outcome === "skipped";
     if (isUnchanged || this.operation.isSuperseded) return;
-    await this.server.disconnect(this.server.hasFailed ? this.server.getRestorableState() : previous);
+    await reset(this.server, this.server.hasFailed ? this.server.getRestorableState() : previous);
     // It was tried in the background before.
     if (previous.state === "failed") this.server.retry();
   }
@@ -193,8 +201,8 @@ export class ServerSet {
   readonly #clientSubscriptions = new Map<SubscribeFn, Map<McpClient, () => void>>();
   /** Shared by all calls, so that servers that are added one by one are limited, too. */
   readonly #connectLimiter: ConnectLimiter;
-  /** Servers that are being closed and that no operation waits for. */
-  readonly #backgroundClosings = new Set<Promise<void>>();
+  /** What is being closed, also of servers that were removed. The promises never reject. */
+  readonly #closings = new Map<ManagedServer, Set<Promise<void>>>();
   #closing: Promise<void> | undefined;
 
   constructor(settings: ManagerSettings) {
@@ -241,19 +249,53 @@ export class ServerSet {
     throw new McpRuntimeError("invalid-config", text, { server: name });
   }
 
-  /** Removes a server, then closes it: in the background if it is being connected, because it may not respond. */
+  /** Disconnects a server. See `#finishClosing` for what it waits for. */
+  async disconnect(server: ManagedServer, target?: LifecycleState): Promise<void> {
+    await this.#finishClosing(server, Promise.resolve(server.disconnect(target)));
+  }
+
+  /** Removes a server, then closes it, like `disconnect`. */
   async remove(server: ManagedServer): Promise<void> {
     const { name, client } = server;
-    const isHandshaking = McpClient.isHandshaking(client);
     if (this.#servers.get(name) === server) this.#servers.delete(name);
     for (const unsubscribers of this.#clientSubscriptions.values()) {
       unsubscribers.get(client)?.();
       unsubscribers.delete(client);
     }
     this.events.emit("toolsChanged", { server: name });
-    const closing = server.close({});
-    if (isHandshaking) this.closeInBackground(name, closing);
-    else await closing;
+    await this.#finishClosing(server, server.close({}));
+  }
+
+  /** Disconnects a server and waits until everything is closed. Never rejects. */
+  async reset(server: ManagedServer, target: LifecycleState = IDLE): Promise<void> {
+    await this.disconnect(server, target).catch(() => undefined);
+    await this.#whenClosed(server.name);
+  }
+
+  /**
+   * Waits until no call is in flight and, unless a session was being opened, until everything is closed. The rest goes on
+   * in the background: operations that connect a server of this name wait for it, and `close()`. A failure there is logged.
+   */
+  async #finishClosing(server: ManagedServer, closing: Promise<ClientClosing>): Promise<void> {
+    const closed = closing.then((begun) => begun.closed);
+    const closings = this.#closings.get(server) ?? new Set();
+    this.#closings.set(server, closings);
+    const settled = closed
+      .catch(() => undefined)
+      .finally(() => {
+        closings.delete(settled);
+        if (closings.size === 0) this.#closings.delete(server);
+      });
+    closings.add(settled);
+    const mustWait = await (await closing).drained;
+    if (mustWait) await closed;
+    else closed.catch((error: unknown) => this.#warnUnclosed(server.name, error));
+  }
+
+  /** Resolves when nothing is being closed anymore that a server of this name had open. */
+  async #whenClosed(name: string): Promise<void> {
+    const closings = [...this.#closings].filter(([server]) => server.name === name);
+    await Promise.all(closings.flatMap(([, promises]) => [...promises]));
   }
 
   find(name: string): ManagedServer | undefined {
@@ -329,7 +371,11 @@ export class ServerSet {
     let isAborted = false;
     const run = async (attempt: ConnectAttempt) => {
       const mayConnect = (server: ManagedServer) => !isAborted && this.#servers.get(server.name) === server;
-      await attempt.run(this.#connectLimiter, (server) => mayConnect(server) && prepare(server), options);
+      await attempt.run(this.#connectLimiter, {
+        ...options,
+        prepare: (server) => mayConnect(server) && prepare(server),
+        whenClosed: ({ name }) => this.#whenClosed(name),
+      });
       attempt.decide({ isFatal: isStrict, onServerError });
       if (attempt.thrown.length > 0) isAborted = concurrency === 1;
       // What may be rolled back is kept until it is clear whether it is.
@@ -341,17 +387,11 @@ export class ServerSet {
     await Promise.all([...required, ...optional].map(run));
     const thrown = attempts.flatMap((attempt) => attempt.thrown);
     if (thrown.length === 0 && !cancellation.isCancelled) return;
-    await Promise.allSettled(attempts.map((attempt) => attempt.rollBack()));
+    await Promise.allSettled(
+      attempts.map((attempt) => attempt.rollBack((server, target) => this.reset(server, target))),
+    );
     cancellation.throwIfCancelled();
     throw mergeServerErrors(thrown);
-  }
-
-  /** Waits for a server that is being closed only in `close()`. A failure is logged. */
-  closeInBackground(name: string, closing: Promise<void>): void {
-    const closed = closing
-      .catch((error: unknown) => this.#warnUnclosed(name, error))
-      .finally(() => this.#backgroundClosings.delete(closed));
-    this.#backgroundClosings.add(closed);
   }
 
   /** Closes all servers permanently, in reverse order. A server that cannot be closed does not affect the others. */
@@ -379,18 +419,23 @@ export class ServerSet {
   async #closeAll(options: CloseOptions): Promise<void> {
     const { closeTimeoutMs, clock } = this.settings;
     this.closed.cancel(new McpRuntimeError("closed", "The toolset was closed."));
-    const unclosed = new Map<string, unknown>(this.all.map(({ name }) => [name, "timed out"]));
-    const closing = this.all.toReversed().map((server) =>
-      server.close(options).then(
-        () => unclosed.delete(server.name),
-        (error: unknown) => unclosed.set(server.name, error),
-      ),
-    );
-    const drainMs = Math.max(0, ...this.all.map((server) => options.drainMs ?? server.drainMs));
-    await settleWithin(drainMs + closeTimeoutMs, clock, () =>
-      Promise.all([...closing, ...this.#backgroundClosings]),
-    );
-    for (const [name, reason] of unclosed) this.#warnUnclosed(name, reason);
+    const background = [...this.#closings.values()].flatMap((closings) => [...closings]);
+    // Those that were removed may still have calls in flight.
+    const servers = [...new Set([...this.all, ...this.#closings.keys()])];
+    const unclosed = new Map<ManagedServer, unknown>(servers.map((server) => [server, "timed out"]));
+    const closing = servers.toReversed().map(async (server) => {
+      try {
+        await (
+          await server.close(options)
+        ).closed;
+        unclosed.delete(server);
+      } catch (error) {
+        unclosed.set(server, error);
+      }
+    });
+    const drainMs = Math.max(0, ...servers.map((server) => options.drainMs ?? server.drainMs));
+    await settleWithin(drainMs + closeTimeoutMs, clock, () => Promise.all([...closing, ...background]));
+    for (const [{ name }, reason] of unclosed) this.#warnUnclosed(name, reason);
   }
 
   #warnUnclosed(name: string, reason: unknown): void {

@@ -108,9 +108,9 @@ export class Connection {
     return new Connection(config, options, transportFactory, createStoredSession);
   }
 
-  /** Whether a session of any identity is being opened. */
+  /** Whether a session is being opened: that of an identity, or one for a single request. */
   get isHandshaking(): boolean {
-    return this.#handshakes > 0;
+    return this.#handshakes > 0 || this.pool.isOpening;
   }
 
   /**

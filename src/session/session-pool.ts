@@ -2,7 +2,7 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { Credentials } from "../auth/credentials.js";
 import type { CallContext } from "../config/call-context.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isUnauthorized } from "../errors/mcp-runtime-error.js";
 import type { Session } from "./session.js";
 import type { StoredSession } from "./stored-session.js";
 
@@ -47,6 +47,19 @@ export class SessionPool {
 
   get slots(): ReadonlyMap<string, SessionSlot> {
     return this.#slots;
+  }
+
+  /** Whether a session of any identity is being opened. */
+  get isOpening(): boolean {
+    return [...this.#slots.values()].some(({ currentSession }) => currentSession.isOpening);
+  }
+
+  /** How many users wait for a session that is being opened, instead of using one. */
+  get waiting(): number {
+    const waiting = [...this.#slots.values()].map(({ currentSession, leases }) =>
+      currentSession.isOpening ? leases - currentSession.inFlightBefore : 0,
+    );
+    return waiting.reduce((sum, count) => sum + count, 0);
   }
 
   /** Returns the slot of an identity. It is not evicted until `release` is called. */
@@ -170,6 +183,15 @@ class CurrentSession {
     return this.#current;
   }
 
+  get isOpening(): boolean {
+    return this.#current !== undefined && this.#current.session === undefined;
+  }
+
+  /** Requests in flight on the session before the one that is being opened. */
+  get inFlightBefore(): number {
+    return this.#previous?.inFlight ?? 0;
+  }
+
   /** The current session if it is open, so that the caller need not wait. */
   get ready(): OpenSessionHandle | undefined {
     const current = this.#current;
@@ -232,8 +254,4 @@ class CurrentSession {
     );
     return handle;
   }
-}
-
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof McpRuntimeError && error.kind === "unauthorized";
 }

@@ -4,20 +4,24 @@ import { describe, expect, it } from "vitest";
 import type { ServerDefinition } from "../../../src/index.js";
 import { McpServerManager } from "../../../src/manager/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { eventually, NO_RETRY, rejection } from "../../fixtures/clients.js";
+import { deferred, eventually, NO_RETRY, rejection } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
-import { isAlive, scriptServer, waitForExit } from "../../fixtures/stdio-servers.js";
+import { isAlive, scriptServer, stdioServer, waitForExit } from "../../fixtures/stdio-servers.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** How long the end of a handshake may wait for the server. */
 const HANDSHAKE_GRACE_MS = 1_000;
+/** How long the end of a session may wait for the server. */
+const SESSION_END_MS = 4_000;
 
-describe.each([
+const IMMEDIATE_ENDS = [
   ["disconnect", (manager: McpServerManager) => manager.disconnect("slow")],
   ["disconnectAll", (manager: McpServerManager) => manager.disconnectAll()],
   ["remove", (manager: McpServerManager) => manager.remove("slow")],
-])("%s does not wait for a server that", (_, end) => {
+] as const;
+
+describe.each(IMMEDIATE_ENDS)("%s does not wait for a server that", (_, end) => {
   it.each(["initialize", "notifications/initialized"])("does not respond to %s", async (method) => {
     await using server = await startMcpTestServer();
     server.addFault({ type: "hang" }, { method });
@@ -32,6 +36,57 @@ describe.each([
     await clock.advanceUntilSettled(manager.close(), HANDSHAKE_GRACE_MS);
   });
 
+  it.each([0, 60_000])("responds neither to tools/list nor to DELETE, with drainMs %s", async (drainMs) => {
+    await using server = await startMcpTestServer();
+    for (const method of ["tools/list", "DELETE"]) server.addFault({ type: "hang" }, { method });
+    const clock = new FakeClock();
+    const definition = { url: server.url, session: { drainMs }, ...NO_RETRY };
+    const manager = new McpServerManager({ slow: definition }, { clock });
+    const connecting = manager.connect();
+    await server.waitFor("tools/list");
+    await end(manager);
+    await connecting;
+    await clock.advanceUntilSettled(manager.close(), SESSION_END_MS);
+  });
+
+  it("is tried again in the background, and responds neither to tools/list nor to DELETE", async () => {
+    await using server = await startMcpTestServer();
+    const repair = server.addFault({ type: "status", status: 503 }, { method: "initialize" });
+    const clock = new FakeClock();
+    const definition = {
+      url: server.url,
+      headers: () => ({ "x-key": "k-1234567" }),
+      identity: () => "bot",
+      session: { drainMs: 60_000 },
+      ...NO_RETRY,
+    };
+    const manager = new McpServerManager({ slow: definition }, { clock, reconnection: { delaysMs: [500] } });
+    await manager.connect();
+    repair();
+    for (const method of ["tools/list", "DELETE"]) server.addFault({ type: "hang" }, { method });
+    clock.advance(600);
+    await server.waitFor("tools/list");
+    await end(manager);
+    await clock.advanceUntilSettled(manager.close(), SESSION_END_MS);
+    expect(server.received("initialize")).toHaveLength(2);
+  });
+
+  it.each(["initialize", "notifications/initialized", "tools/list"])(
+    "does not respond to %s and was disconnected before",
+    async (method) => {
+      await using server = await startMcpTestServer();
+      for (const hanging of [method, "DELETE"]) server.addFault({ type: "hang" }, { method: hanging });
+      const clock = new FakeClock();
+      const manager = new McpServerManager({ slow: { url: server.url, ...NO_RETRY } }, { clock });
+      const connecting = manager.connect();
+      await server.waitFor(method);
+      await manager.disconnect("slow");
+      await end(manager);
+      await connecting;
+      await clock.advanceUntilSettled(manager.close(), SESSION_END_MS);
+    },
+  );
+
   it("is a program that does not exit, and close() waits for it", async () => {
     using folder = new TemporaryFolder();
     const pidFile = join(folder.path, "pid");
@@ -41,6 +96,7 @@ describe.each([
     await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "");
     const pid = Number(readFileSync(pidFile, "utf8"));
     try {
+      await manager.disconnect("slow");
       await end(manager);
       expect(isAlive(pid)).toBe(true);
       await connecting;
@@ -96,7 +152,71 @@ describe("a server that was disconnected in its handshake", () => {
   });
 });
 
+describe("a server that was removed in its start", () => {
+  it("is added again after its program has ended", async () => {
+    using folder = new TemporaryFolder();
+    const pidFile = join(folder.path, "pid");
+    await using manager = new McpServerManager({ slow: createStubbornServer(pidFile) });
+    const connecting = manager.connect();
+    await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "");
+    const pid = Number(readFileSync(pidFile, "utf8"));
+    try {
+      await manager.remove("slow");
+      await connecting;
+      expect(isAlive(pid)).toBe(true);
+      await manager.add("slow", stdioServer());
+      expect(isAlive(pid)).toBe(false);
+      expect(manager.connected).toEqual(["slow"]);
+    } finally {
+      await waitForExit(pid);
+    }
+  });
+});
+
 describe("a server with a session and another user whose handshake hangs", () => {
+  it.each(IMMEDIATE_ENDS)(
+    "ends the calls in flight of its session with %s, within drainMs",
+    async (_, end) => {
+      const release = deferred();
+      await using server = await startMcpTestServer({
+        tools: [
+          {
+            name: "slow",
+            run: async () => {
+              await release.promise;
+              return "done";
+            },
+          },
+        ],
+      });
+      const clock = new FakeClock();
+      const identity = ({ configurable }: { configurable: { user?: string } }) =>
+        configurable.user ?? "first";
+      const definition = { url: server.url, identity, session: { drainMs: 60_000 }, ...NO_RETRY };
+      const manager = new McpServerManager({ slow: definition as ServerDefinition }, { clock });
+      await manager.connect();
+      const client = manager.clients.get("slow");
+      const calling = client?.callTool({ name: "slow", args: {} });
+      await server.waitFor("tools/call");
+      server.addFault({ type: "hang" }, { method: "initialize" });
+      const context = { configurable: { user: "second" } };
+      const hanging = rejection(
+        client?.callTool({ name: "slow", args: {} }, { context }) ?? Promise.resolve(),
+      );
+      await eventually(() => server.received("initialize").length === 2);
+      let isEnded = false;
+      const ending = end(manager).then(() => (isEnded = true));
+      // The server is asked once more, so that a disconnect that does not wait would have ended.
+      await fetch(server.url);
+      expect(isEnded).toBe(false);
+      release.resolve();
+      await ending;
+      expect((await calling)?.text()).toBe("done");
+      await clock.advanceUntilSettled(manager.close({ drainMs: 0 }), HANDSHAKE_GRACE_MS);
+      expect(await hanging).toMatchObject({ kind: "closed" });
+    },
+  );
+
   it("is disconnected without waiting for that user", async () => {
     await using server = await startMcpTestServer();
     const clock = new FakeClock();
