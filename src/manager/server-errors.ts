@@ -1,4 +1,5 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { appendSentence } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import { ignoreRejection, isPromiseLike } from "../json/json.js";
 
@@ -65,6 +66,17 @@ export function mergeServerErrors(all: readonly unknown[], pending: readonly str
     ),
     cause: new AggregateError(failures, text),
   });
+}
+
+/** Less is not worth a sentence. */
+const MIN_CLOSING_MS = 1_000;
+
+/** A timeout includes the time of its attempts. After that, a caller has waited until what was open is closed. */
+export function withClosingTime(error: unknown, ms: number): unknown {
+  const isTimeout = error instanceof McpRuntimeError && error.kind === "timeout";
+  if (!isTimeout || ms < MIN_CLOSING_MS) return error;
+  const sentence = `Closing what was open took another ${(ms / 1_000).toFixed(1)} s.`;
+  return error.with({ message: appendSentence(error.message, sentence) });
 }
 
 /** The values of all servers; throws one error for those that failed. */

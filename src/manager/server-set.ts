@@ -15,7 +15,7 @@ import { ConnectLimiter } from "./connect-limiter.js";
 import { ManagedServer, type LifecycleState } from "./managed-server.js";
 import type { ManagerSettings } from "./manager-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "./mcp-events.js";
-import { type FailureRules, isThrown, mergeServerErrors } from "./server-errors.js";
+import { type FailureRules, isThrown, mergeServerErrors, withClosingTime } from "./server-errors.js";
 
 const IDLE: LifecycleState = { state: "idle", error: undefined };
 
@@ -387,11 +387,12 @@ export class ServerSet {
     await Promise.all([...required, ...optional].map(run));
     const thrown = attempts.flatMap((attempt) => attempt.thrown);
     if (thrown.length === 0 && !cancellation.isCancelled) return;
+    const failedAt = this.settings.clock.now();
     await Promise.allSettled(
       attempts.map((attempt) => attempt.rollBack((server, target) => this.reset(server, target))),
     );
     cancellation.throwIfCancelled();
-    throw mergeServerErrors(thrown);
+    throw withClosingTime(mergeServerErrors(thrown), this.settings.clock.now() - failedAt);
   }
 
   /** Closes all servers permanently, in reverse order. A server that cannot be closed does not affect the others. */

@@ -1,6 +1,7 @@
 import type { ManagedServer } from "../manager/managed-server.js";
 import type { StartOptions } from "../manager/manager-options.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
+import { withClosingTime } from "../manager/server-errors.js";
 import { startServers } from "../manager/start-servers.js";
 import type { ToolList } from "./tool-list.js";
 import { type McpToolset, Toolset, type ToolsetDependencies } from "./toolset.js";
@@ -24,8 +25,10 @@ export async function startToolset<Name extends string>({
     await startServers(manager, options);
     await tools.start();
   } catch (error) {
+    const { clock } = manager.serverSet.settings;
+    const failedAt = clock.now();
     await manager.close();
-    throw error;
+    throw withClosingTime(error, clock.now() - failedAt);
   }
   warnAfterStart(manager, tools, others.snapshots);
   return new Toolset<Name>({ manager, tools, ...others });

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ServerDefinition } from "../../../src/index.js";
@@ -7,7 +6,7 @@ import { startMcpTestServer } from "../../../src/testing/index.js";
 import { deferred, eventually, NO_RETRY, rejection } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
-import { isAlive, scriptServer, stdioServer, waitForExit } from "../../fixtures/stdio-servers.js";
+import { isAlive, readPid, stdioServer, stubbornServer, waitForExit } from "../../fixtures/stdio-servers.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** How long the end of a handshake may wait for the server. */
@@ -91,10 +90,9 @@ describe.each(IMMEDIATE_ENDS)("%s does not wait for a server that", (_, end) => 
     using folder = new TemporaryFolder();
     const pidFile = join(folder.path, "pid");
     const logger = new RecordingLogger();
-    const manager = new McpServerManager({ slow: createStubbornServer(pidFile) }, { logger });
+    const manager = new McpServerManager({ slow: stubbornServer(pidFile) }, { logger });
     const connecting = manager.connect();
-    await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "");
-    const pid = Number(readFileSync(pidFile, "utf8"));
+    const pid = await readPid(pidFile);
     try {
       await manager.disconnect("slow");
       await end(manager);
@@ -108,16 +106,6 @@ describe.each(IMMEDIATE_ENDS)("%s does not wait for a server that", (_, end) => 
     }
   });
 });
-
-/** Neither responds nor exits by itself. Writes its process id when it ignores what asks it to exit. */
-function createStubbornServer(pidFile: string): ServerDefinition {
-  const code = `
-    process.on("SIGTERM", () => undefined);
-    process.stdin.resume();
-    setInterval(() => undefined, 1_000);
-    require("node:fs").writeFileSync(${JSON.stringify(pidFile)}, String(process.pid));`;
-  return { ...scriptServer(code), ...NO_RETRY };
-}
 
 describe("a server that was disconnected in its handshake", () => {
   it("is connected again after that handshake has ended", async () => {
@@ -156,10 +144,9 @@ describe("a server that was removed in its start", () => {
   it("is added again after its program has ended", async () => {
     using folder = new TemporaryFolder();
     const pidFile = join(folder.path, "pid");
-    await using manager = new McpServerManager({ slow: createStubbornServer(pidFile) });
+    await using manager = new McpServerManager({ slow: stubbornServer(pidFile) });
     const connecting = manager.connect();
-    await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "");
-    const pid = Number(readFileSync(pidFile, "utf8"));
+    const pid = await readPid(pidFile);
     try {
       await manager.remove("slow");
       await connecting;

@@ -1,8 +1,14 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type ServerDefinition, type ServerErrorContext } from "../../../src/index.js";
+import { McpServerManager } from "../../../src/manager/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { NO_RETRY, rejection } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { readPid, stubbornServer, waitForExit } from "../../fixtures/stdio-servers.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** A server that works, and the address of one that was stopped. */
 async function createFixture() {
@@ -42,6 +48,36 @@ describe("a start that fails", () => {
       server: "broken",
       message: expect.stringMatching(/ Not connected yet: slow\.$/) as unknown,
     });
+  });
+});
+
+describe("the message about a program that neither responds nor exits", () => {
+  const TIMES = /Gave up after 1 attempt and (\d+\.\d) s\. Closing what was open took another (\d+\.\d) s\.$/;
+
+  it.each([
+    ["connect()", (manager: McpServerManager) => manager.connect()],
+    ["reconnect()", (manager: McpServerManager) => manager.reconnect("stubborn")],
+  ])("has the time that %s took", async (_, connect) => {
+    using folder = new TemporaryFolder();
+    const pidFile = join(folder.path, "pid");
+    const clock = new FakeClock();
+    const stubborn = { ...stubbornServer(pidFile), timeouts: { connectMs: 2_500 } };
+    const manager = new McpServerManager({ stubborn }, { clock, strict: true });
+    const failing = rejection(connect(manager)).then(({ message }) => ({ message, ms: clock.now() }));
+    const pid = await readPid(pidFile);
+    const { message, ms } = await clock.advanceUntilSettled(failing, 9_000);
+    await waitForExit(pid);
+    const [, attempt, closing] = TIMES.exec(message) ?? [];
+    expect(Number(attempt) + Number(closing)).toBeCloseTo(ms / 1_000, 0);
+  });
+
+  it("has the time that a start took", async () => {
+    using folder = new TemporaryFolder();
+    const pidFile = join(folder.path, "pid");
+    const stubborn = { ...stubbornServer(pidFile), timeouts: { connectMs: 500 } };
+    const { message } = await rejection(createMcpTools({ stubborn }, { logger: new RecordingLogger() }));
+    if (existsSync(pidFile)) await waitForExit(await readPid(pidFile));
+    expect(message).toMatch(TIMES);
   });
 });
 
