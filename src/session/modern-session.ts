@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import { ZOD_CONTEXT } from "../config/parse-options.js";
+import { receivedArray } from "../config/received-schemas.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { RPC_CODES } from "../errors/rpc-codes.js";
 import { excerpt } from "../errors/sanitize-text.js";
@@ -76,7 +77,7 @@ function isVersionRejection(failure: unknown): boolean {
 }
 
 const DISCOVER_RESULT = z.object({
-  supportedVersions: z.array(z.string()),
+  supportedVersions: receivedArray(z.string()),
   capabilities: z.custom<JsonObject>(isPlainObject),
   instructions: INSTRUCTIONS.optional().catch(undefined),
   // Servers of a draft have it here instead of in `_meta`.

@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type McpClient } from "../../../src/index.js";
-import { createTestClient, deferred, echo, recordWarnings, rejection } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  deferred,
+  echo,
+  recordWarnings,
+  rejection,
+  times,
+} from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
-import { INITIALIZE_RESULT, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { INITIALIZE_RESULT, sendError, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { invokeTool } from "../../fixtures/toolsets.js";
 
 const MEGABYTE = 1_000_000;
@@ -209,5 +216,24 @@ it("fields of a tool that are kept as sent are dropped if they are larger than a
     meta: { a: 1 },
     annotations: { readOnlyHint: true },
     icons: [{ src: "x" }],
+  });
+});
+
+describe("a server/discover result with too many versions", () => {
+  it.each([
+    ["of a million numbers", times(1_000_000, () => 0)],
+    ["of 10,001 strings", times(10_001, () => "2026-07-28")],
+  ])("%s is rejected without an issue for each", async (_, supportedVersions) => {
+    await using server = await startRawServer((raw) => {
+      const { method, id, response } = raw;
+      if (method === "initialize") sendError(raw, { code: -32_022, message: "Unsupported version" });
+      else if (method === "server/discover") sendJson(response, id, { supportedVersions, capabilities: {} });
+      else return false;
+      return;
+    });
+    await using client = createTestClient(server);
+    const failure = await rejection(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind: "unsupported-protocol" });
+    expect(failure.message).toContain("the server/discover result does not match the protocol");
   });
 });
