@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isPlaceholder, MADE_FROM_MISSING, urlSchema } from "./http-options.js";
 import { strictObject } from "./parse-options.js";
+import { receivedArray } from "./received-schemas.js";
 
 /** What a `JwtSource` function receives. */
 export interface JwtRequest {
@@ -137,5 +138,5 @@ export const AUTH_GRANT_SCHEMA = z.lazy(() => {
 export const ISSUER_METADATA_SCHEMA = z.looseObject({
   issuer: nonEmptyString,
   token_endpoint: httpsOrLoopbackUrl,
-  token_endpoint_auth_methods_supported: z.array(nonEmptyString).optional(),
+  token_endpoint_auth_methods_supported: receivedArray(nonEmptyString).optional(),
 });

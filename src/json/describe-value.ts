@@ -105,3 +105,15 @@ export function isLargerThan(value: unknown, maxChars: number): boolean {
   }
   return false;
 }
+
+/** Whether a value has more than `maxValues` values in it, each array, object and scalar counting as one. */
+export function hasMoreValuesThan(root: unknown, maxValues: number): boolean {
+  const stack: unknown[] = [root];
+  for (let count = 0; stack.length > 0; count += 1) {
+    const next = stack.pop();
+    const children = Array.isArray(next) ? next : isPlainObject(next) ? Object.values(next) : [];
+    if (count + 1 + stack.length + children.length > maxValues) return true;
+    for (const child of children) stack.push(child);
+  }
+  return false;
+}

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { receivedArray, receivedRecord } from "../../config/received-schemas.js";
 import type {
   FormElicitation,
   ServerRequestHandlers,
@@ -7,6 +8,7 @@ import type {
   FormValue,
 } from "../../config/server-request-handlers.js";
 import { excerpt, hasHiddenCharacters, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { toJsonWithin } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import {
   HandlerError,
@@ -29,7 +31,7 @@ const visible = z.string().refine(isVisible, { error: "expected no hidden and no
 
 const titleFields = { title: shown.optional(), description: shown.optional() };
 const titledChoice = z.looseObject({ const: visible, title: shown.optional() });
-const visibleNames = z.array(visible).optional();
+const visibleNames = receivedArray(visible).optional();
 
 const FIELD = z.lazy(() =>
   z.discriminatedUnion("type", [
@@ -40,8 +42,8 @@ const FIELD = z.lazy(() =>
       maxLength: z.number().optional(),
       format: z.string().optional(),
       enum: visibleNames,
-      enumNames: z.array(shown).optional(),
-      oneOf: z.array(titledChoice).optional(),
+      enumNames: receivedArray(shown).optional(),
+      oneOf: receivedArray(titledChoice).optional(),
       default: z.string().optional(),
     }),
     z.looseObject({
@@ -55,10 +57,10 @@ const FIELD = z.lazy(() =>
     z.looseObject({
       ...titleFields,
       type: z.literal("array"),
-      items: z.looseObject({ enum: visibleNames, anyOf: z.array(titledChoice).optional() }),
+      items: z.looseObject({ enum: visibleNames, anyOf: receivedArray(titledChoice).optional() }),
       minItems: z.number().optional(),
       maxItems: z.number().optional(),
-      default: z.array(z.string()).optional(),
+      default: receivedArray(z.string()).optional(),
     }),
   ]),
 );
@@ -81,7 +83,7 @@ function stripTexts<T>(value: T): T {
 /** The forms that MCP allows: a flat object of strings, numbers, booleans, enums and arrays of enums. */
 export const FORM = z.object({
   type: z.literal("object"),
-  properties: z.record(visible, FIELD.transform(stripTexts)),
+  properties: receivedRecord(visible, FIELD.transform(stripTexts)),
   required: visibleNames,
 }) satisfies z.ZodType<FormSchema>;
 type Form = z.infer<typeof FORM>;
@@ -130,7 +132,7 @@ function parseElicitationRequest<T>(schema: z.ZodType<T>, params: JsonObject): T
 }
 
 function assertLength(request: unknown): void {
-  if (JSON.stringify(request).length <= MAX_REQUEST_LENGTH) return;
+  if (toJsonWithin(request, MAX_REQUEST_LENGTH) !== undefined) return;
   throw new HandlerError("invalidParams", `Invalid params: more than ${MAX_REQUEST_LENGTH} characters.`);
 }
 

@@ -7,6 +7,7 @@ import type {
 } from "../../config/server-request-handlers.js";
 import { RPC_CODES } from "../../errors/rpc-codes.js";
 import { excerpt } from "../../errors/sanitize-text.js";
+import { hasMoreValuesThan } from "../../json/describe-value.js";
 import { type JsonObject, omitUndefined } from "../../json/json.js";
 
 /**
@@ -32,8 +33,13 @@ export class HandlerError extends Error {
   }
 }
 
+/** More than a long conversation has. Elicitation requests are limited further. */
+const MAX_REQUEST_VALUES = 100_000;
+
 /** Parses the params of a request. Throws a `HandlerError` whose message names what is invalid. */
 export function parseRequest<T>(schema: z.ZodType<T>, params: JsonObject): T {
+  if (hasMoreValuesThan(params, MAX_REQUEST_VALUES))
+    throw new HandlerError("invalidParams", `Invalid params: more than ${MAX_REQUEST_VALUES} values.`);
   const parsed = schema.safeParse(params, ZOD_CONTEXT);
   if (parsed.success) return parsed.data;
   throw new HandlerError("invalidParams", `Invalid params: ${describeIssues(parsed.error)}`);

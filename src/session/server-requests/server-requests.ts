@@ -2,6 +2,7 @@ import { z } from "zod";
 import { CancelScope } from "../../async/cancel-scope.js";
 import { Semaphore } from "../../async/semaphore.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
+import { receivedArray } from "../../config/received-schemas.js";
 import type {
   RootsOption,
   SamplingHandler,
@@ -207,22 +208,22 @@ const SAMPLING_CONTENT = z.discriminatedUnion("type", [
 ]);
 
 const SAMPLING_REQUEST = z.object({
-  messages: z.array(
+  messages: receivedArray(
     z.object({
       role: z.enum(["user", "assistant"]),
       content: z
-        .union([SAMPLING_CONTENT, z.array(SAMPLING_CONTENT)])
+        .union([SAMPLING_CONTENT, receivedArray(SAMPLING_CONTENT)])
         .transform((content) => (Array.isArray(content) ? content : [content])),
     }),
   ),
   maxTokens: z.number(),
   systemPrompt: z.string().transform(stripHiddenCharacters).optional(),
   temperature: z.number().optional(),
-  stopSequences: z.array(z.string()).optional(),
+  stopSequences: receivedArray(z.string()).optional(),
   includeContext: z.enum(["none", "thisServer", "allServers"]).optional().catch(undefined),
   modelPreferences: z
     .object({
-      hints: z.array(z.object({ name: z.string().optional() })).optional(),
+      hints: receivedArray(z.object({ name: z.string().optional() })).optional(),
       costPriority: z.number().optional(),
       speedPriority: z.number().optional(),
       intelligencePriority: z.number().optional(),

@@ -474,6 +474,61 @@ async function startRequestingServer(ids: readonly string[], text = "hello") {
   return Object.assign(server, { responses, write, end: resolve });
 }
 
+describe("a sampling request with many values", () => {
+  const text = { type: "text", text: "" };
+  it.each<[string, object]>([
+    ["a million invalid messages", { messages: times(1_000_000, () => 0) }],
+    [
+      "a message with a million invalid parts",
+      { messages: [{ role: "user", content: times(1_000_000, () => 0) }] },
+    ],
+    ["a million invalid stop sequences", { messages: [], stopSequences: times(1_000_000, () => 0) }],
+    ["a million invalid hints", { messages: [], modelPreferences: { hints: times(1_000_000, () => 0) } }],
+    ["60,000 parts", { messages: times(6, () => ({ role: "user", content: times(10_000, () => text) })) }],
+    ["10,001 stop sequences", { messages: [], stopSequences: times(10_001, () => "stop") }],
+  ])("is rejected as invalid: %s", async (_, params) => {
+    const received: unknown[] = [];
+    await using server = await startRequestingServer([]);
+    await using client = createTestClient(server, {
+      onSamplingRequest: (request) => {
+        received.push(request);
+        return { model: "poet", content: "rose" };
+      },
+    });
+    const warnings = recordWarnings(client);
+    const calling = client.callTool({ name: "any" });
+    const method = "sampling/createMessage";
+    await server.write({ jsonrpc: "2.0", id: "wide", method, params: { maxTokens: 1, ...params } });
+    await eventually(() => server.responses.length === 1);
+    expect(server.responses).toMatchObject([{ id: "wide", error: { code: -32_602 } }]);
+    expect(JSON.stringify(server.responses).length).toBeLessThan(1_000);
+    server.end();
+    await calling;
+    expect({ received, warnings }).toEqual({ received: [], warnings: [] });
+  });
+
+  it("is accepted with 1,000 messages and images", async () => {
+    const lengths: number[] = [];
+    await using server = await startRequestingServer([]);
+    await using client = createTestClient(server, {
+      onSamplingRequest: ({ messages }) => {
+        lengths.push(messages.length);
+        return { model: "poet", content: "rose" };
+      },
+    });
+    const calling = client.callTool({ name: "any" });
+    const image = { type: "image", data: "A".repeat(10_000), mimeType: "image/png" };
+    const messages = times(1_000, () => ({ role: "user", content: [text, image] }));
+    const method = "sampling/createMessage";
+    await server.write({ jsonrpc: "2.0", id: "large", method, params: { maxTokens: 1, messages } });
+    await eventually(() => server.responses.length === 1);
+    expect(server.responses).toMatchObject([{ id: "large", result: { model: "poet" } }]);
+    expect(lengths).toEqual([1_000]);
+    server.end();
+    await calling;
+  });
+});
+
 describe("concurrent requests", () => {
   it("are handled eight at a time", async () => {
     await using server = await startSdkServer(createElicitingServer);

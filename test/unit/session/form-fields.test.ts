@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FormValue } from "../../../src/index.js";
+import { times } from "../../fixtures/clients.js";
 import { applyFormDefaults, FORM } from "../../../src/session/server-requests/elicitation-handler.js";
 
 type FormInput = Readonly<Record<string, FormValue | undefined>>;
@@ -38,6 +39,17 @@ describe("an accepted form", () => {
   it("must not contain unknown fields", () => {
     expect(fill(FIELDS, { constructor: "x" })).toEqual({ problem: "constructor was not requested" });
   });
+});
+
+it.each<[string, object, readonly string[]]>([
+  ["10,001 fields", Object.fromEntries(times(10_001, (n) => [`f${n}`, { type: "string" }])), []],
+  ["10,001 required fields", {}, times(10_001, () => "name")],
+  ["10,000 invalid fields", Object.fromEntries(times(10_000, (n) => [`f${n}`, 0])), []],
+  ["10,000 invalid names of fields", Object.fromEntries(times(10_000, (n) => [`f${n}\n`, FIELDS.name])), []],
+  ["10,000 invalid required fields", {}, times(10_000, () => "\n")],
+])("a form with %s has one problem", (_, properties, required) => {
+  const { error } = FORM.safeParse({ type: "object", properties, required });
+  expect(error?.issues).toHaveLength(1);
 });
 
 describe("a field accepts", () => {
