@@ -6,6 +6,7 @@ import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-sec
 import { HEADERS_SCHEMA, isSingleToken } from "../config/http-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor, SecretLease } from "../errors/redaction.js";
+import { hasMoreValuesThan } from "../json/describe-value.js";
 import { type JsonObject, omitUndefined, tryDecodeURIComponent } from "../json/json.js";
 import { type Dpop, withDpop } from "./dpop.js";
 import { getErrorText, GrantTokenSource } from "./grant-token-source.js";
@@ -213,7 +214,8 @@ export class OAuthFlow {
 
   /**
    * Registers the secrets of each request before it is sent, because the authorization server may echo them, and the
-   * tokens of each response, which the provider may put into an error. Stores the requested scope.
+   * tokens of each response, which the provider may put into an error. Rejects responses that cannot be used. Stores the
+   * requested scope.
    */
   #withSecretRegistration(fetch: Fetch, registerSecret: RegisterSecret): Fetch {
     return async (url, init) => {
@@ -223,10 +225,12 @@ export class OAuthFlow {
       for (const [name, value] of params) if (!PUBLIC_PARAMS.has(name)) registerSecret(value);
       this.#requestedScope = params.get("scope") ?? this.#requestedScope;
       const response = await fetch(url, init);
-      const body = init?.method === "POST" ? await peekJson(response) : undefined;
-      if (response.ok && body !== undefined) assertUsable(body);
+      const body = await peekJson(response);
+      if (response.ok) assertFewValues(body);
+      if (body === undefined || init?.method !== "POST") return response;
+      if (response.ok) assertUsable(body);
       for (const name of SECRET_FIELDS) {
-        const value = body?.[name];
+        const value = body[name];
         if (typeof value === "string") registerSecret(value);
       }
       return response;
@@ -271,6 +275,17 @@ const SECRET_FIELDS = [
   "client_secret",
   "registration_access_token",
 ];
+
+/** More than the metadata of any server has, with all of its scopes and claims. */
+const MAX_RESPONSE_VALUES = 10_000;
+
+/** The SDK validates the response, and creates an issue for each value that is invalid. */
+function assertFewValues(body: JsonObject | undefined): void {
+  if (hasMoreValuesThan(body, MAX_RESPONSE_VALUES))
+    throw new Error(
+      `The authorization server returned an invalid response: it has more than ${MAX_RESPONSE_VALUES} values.`,
+    );
+}
 
 /** More than any token has, and more than servers accept in a header. */
 const MAX_LENGTHS = { access_token: 65_536, client_id: 4_096 };
