@@ -94,7 +94,8 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
    */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /**
-   * Validates and types `structuredContent`. Any Standard Schema works (zod, valibot, arktype).
+   * Validates and types `structuredContent`. Any Standard Schema works (zod, valibot, arktype). Content of more than
+   * 1,000,000 values is an `invalid-response`, and the error lists the first 100 problems.
    *
    * @default `structuredContent` is not validated
    */

@@ -1,5 +1,6 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { printValue } from "../errors/sanitize-text.js";
+import { MAX_TEXT_LENGTH, printValue, truncate } from "../errors/sanitize-text.js";
+import { hasMoreValuesThan } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { type McpTask, PausedTask } from "./tasks/mcp-task.js";
 
@@ -133,6 +134,11 @@ export function toToolResult<Output>(value: unknown, source: ResultSource): Tool
   return new ToolResult(value, value["structuredContent"] as Output, source);
 }
 
+/** A schema may create an issue for each value, which takes more memory than a process has if there are millions. */
+const MAX_VALIDATED_VALUES = 1_000_000;
+/** A schema may quote the values in its messages. */
+const MAX_ISSUES = 100;
+
 /** Parses the result of `tools/call` and validates `structuredContent` with a schema. */
 export async function toValidatedResult<Output>(
   value: unknown,
@@ -141,13 +147,20 @@ export async function toValidatedResult<Output>(
 ): Promise<ToolResult<Output>> {
   const result = toToolResult<Output>(value, source);
   if (!isPlainObject(value) || result.isError || value["resultType"] === "input_required") return result;
+  if (hasMoreValuesThan(result.structuredContent, MAX_VALIDATED_VALUES))
+    throw invalidResultError(
+      source,
+      `structuredContent has more than ${MAX_VALIDATED_VALUES} values, too many for an output schema`,
+    );
   const validation = await runSchema(result.structuredContent, schema, source);
   if (validation.issues === undefined) return new ToolResult(value, validation.value, source);
-  const issues = validation.issues.map(({ message, path }) => ({
-    path: ["structuredContent", ...(path ?? []).map(toSegment)].join("."),
-    message,
+  const issues = validation.issues.slice(0, MAX_ISSUES).map(({ message, path }) => ({
+    path: truncate(["structuredContent", ...(path ?? []).map(toSegment)].join("."), MAX_TEXT_LENGTH),
+    message: truncate(message, MAX_TEXT_LENGTH),
   }));
-  const problems = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  const others = validation.issues.length - issues.length;
+  const listed = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  const problems = others > 0 ? `${listed}; and ${others} more problems` : listed;
   throw invalidResultError(source, `it does not match the output schema (${problems})`, issues);
 }
 

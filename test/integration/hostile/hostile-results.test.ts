@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { createMcpTools, type McpClient } from "../../../src/index.js";
 import {
   createTestClient,
@@ -216,6 +217,29 @@ it("fields of a tool that are kept as sent are dropped if they are larger than a
     meta: { a: 1 },
     annotations: { readOnlyHint: true },
     icons: [{ src: "x" }],
+  });
+});
+
+describe("structured content that an output schema has to validate", () => {
+  const output = z.object({ rows: z.array(z.string()) });
+  const quoting = { "~standard": { version: 1 as const, vendor: "test", validate: quote } };
+
+  function quote(value: unknown) {
+    const { name } = value as { readonly name: string };
+    return { issues: [{ message: `got ${name}`, path: [name] }] };
+  }
+
+  it.each<[string, object, typeof output | typeof quoting]>([
+    ["a million invalid values", { rows: times(1_000_000, () => 0), name: "x" }, output],
+    ["50,000 invalid values", { rows: times(50_000, () => 0), name: "x" }, output],
+    ["a value of a megabyte that the schema quotes", { name: "x".repeat(MEGABYTE) }, quoting],
+  ])("is an invalid response with a short message if it has %s", async (_, structuredContent, schema) => {
+    await using server = await startResultServer({ "tools/call": { content: [], structuredContent } });
+    await using client = createTestClient(server);
+    const failure = await rejection(client.callTool(echo(), { output: schema as never }));
+    expect(failure.kind).toBe("invalid-response");
+    expect(failure.message.length).toBeLessThan(20_000);
+    expect(JSON.stringify(failure.issues).length).toBeLessThan(20_000);
   });
 });
 
