@@ -183,18 +183,28 @@ const PROPERTY_SCHEMA = plainObject.transform((value, context): ArgumentProperty
   return { variant: "dynamic", unknownVariant: variant === undefined ? printValue(name) : undefined };
 });
 
+/** How many entries the `argumentProperties` of a tool may have: each is applied with every call. */
+const MAX_ARGUMENT_PROPERTIES = 1_000;
+
 /** Entries instead of a record, which could not have the key `__proto__`. */
 const PROPERTIES_SCHEMA = option
   .opaque<Readonly<Record<string, JsonObject>>>("an object", isPlainObject)
-  .transform((properties, context) =>
-    parseEach(Object.entries(properties), context, ([path, property]) => {
+  .transform((properties, context) => {
+    const entries = Object.entries(properties);
+    if (entries.length > MAX_ARGUMENT_PROPERTIES)
+      addIssueAt(
+        context,
+        [],
+        `has ${entries.length} entries; at most ${MAX_ARGUMENT_PROPERTIES} are allowed`,
+      );
+    return parseEach(entries, context, ([path, property]) => {
       // Arguments are an object, so the first segment is a name.
       if (typeof parseJsonPath(path)?.[0] === "string")
         return [path, parsePart(PROPERTY_SCHEMA, property, context, [path]) ?? z.NEVER] as const;
       addIssueAt(context, [path], `is not a supported argument path; supported: ${SUPPORTED_PATHS}`);
       return z.NEVER;
-    }),
-  );
+    });
+  });
 
 const TOOL_SCHEMA = agentObject({
   /** The name on the server, unchanged. Required, and unique in its resource. */

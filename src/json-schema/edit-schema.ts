@@ -1,7 +1,9 @@
-import { isPlainObject, type JsonObject, toObject, walkObjects } from "../json/json.js";
+import { isPlainObject, type JsonObject, toArray, toObject, walkObjects } from "../json/json.js";
 import { WILDCARD, type JsonPath } from "../json/json-path.js";
+import { excerpt, joinNames } from "../errors/sanitize-text.js";
 import { resolveRef, toFragment } from "./resolve-ref.js";
 import { safeClone } from "../json/safe-clone.js";
+import { countEntries, countTextSteps, isLimitError, StepBudget } from "./step-budget.js";
 
 /** How an argument changes in the schema that the model sees. */
 export type SchemaEdit =
@@ -10,6 +12,19 @@ export type SchemaEdit =
   | { readonly type: "fix"; readonly value: unknown }
   /** The argument becomes optional, and the text is appended to its description. */
   | { readonly type: "annotate"; readonly text: string };
+
+/** An edit of the argument at a path. */
+export interface ArgumentEdit {
+  readonly path: JsonPath;
+  readonly edit: SchemaEdit;
+}
+
+/** A schema after all edits. */
+interface EditResult {
+  readonly schema: JsonObject;
+  /** For the log: the parameters that are hidden in full. */
+  readonly warnings: readonly string[];
+}
 
 /** A schema after an edit. `isRemoved`: nothing is left to show. `isOptional`: no longer required. */
 interface EditedSchema {
@@ -20,43 +35,97 @@ interface EditedSchema {
 
 const BRANCHES = ["anyOf", "oneOf", "allOf"] as const;
 const CONDITIONAL = ["then", "else"] as const;
+/** Where a schema may declare a parameter, other than in `properties`. */
+const OTHER_DECLARATIONS: ReadonlySet<string> = new Set([
+  ...BRANCHES,
+  ...CONDITIONAL,
+  "if",
+  "$ref",
+  "dependentSchemas",
+]);
 
 /** Limits the references and branches that are followed without advancing along the path. */
 const MAX_INDIRECTIONS = 32;
-const MAX_VISITS = 1_000;
-/** A visit copies the properties of a schema; so many of them take as long as the rest of it. */
-const KEYS_PER_VISIT = 100;
+/** For all edits of the schema of a tool together. */
+const MAX_EDIT_STEPS = 200_000;
+const STEPS_PER_VISIT = 10;
+const STEPS_PER_WALKED_NODE = 10;
+const STEPS_PER_CLONED_NODE = 20;
 
 /**
- * Returns a copy of a schema in which the argument at a path is edited. Follows properties, items, branches and
- * local references, which are inlined along the path.
+ * Returns a copy of a schema in which arguments are edited. Follows properties, items, branches and local references,
+ * which are inlined along the paths. If that takes too many steps, the parameters to which the rest of the paths belong
+ * are hidden in full: a server chooses the size of its schemas.
  */
-export function editSchemaAt(root: JsonObject, path: JsonPath, edit: SchemaEdit): JsonObject {
-  const { schema } = new SchemaEditor(root, path, edit).editAt(root, 0, 0);
-  return isPlainObject(schema) ? schema : root;
+export function editSchema(
+  schema: JsonObject,
+  edits: readonly ArgumentEdit[],
+  budget = new StepBudget(MAX_EDIT_STEPS),
+): EditResult {
+  let edited = schema;
+  let editor: SchemaEditor | undefined;
+  const hidden = new Set<string>();
+  for (const { path, edit } of edits) {
+    const parameter = String(path[0]);
+    if (hidden.has(parameter)) continue;
+    try {
+      if (editor === undefined) {
+        edited = inlineRootRefs(schema, budget);
+        editor = new SchemaEditor(edited, budget);
+      }
+      edited = editor.edit(edited, path, edit);
+    } catch (error) {
+      if (!isLimitError(error)) throw error;
+      hidden.add(parameter);
+    }
+  }
+  if (hidden.size === 0) return { schema: edited, warnings: [] };
+  const warning = `The input schema is too large to hide or annotate single arguments in it. Models do not see these parameters at all: ${joinNames([...hidden].map(excerpt), MAX_LISTED_NAMES)}.`;
+  return { schema: withoutParameters(edited, hidden), warnings: [warning] };
+}
+
+const MAX_LISTED_NAMES = 10;
+
+/** Leaves out parameters, and the keywords that may declare them elsewhere. */
+function withoutParameters(schema: JsonObject, names: ReadonlySet<string>): JsonObject {
+  const { properties, required, ...others } = schema;
+  const kept = Object.entries(others).filter(([keyword]) => !OTHER_DECLARATIONS.has(keyword));
+  return {
+    ...Object.fromEntries(kept),
+    properties: Object.fromEntries(Object.entries(toObject(properties)).filter(([name]) => !names.has(name))),
+    required: toArray(required).filter((name) => typeof name !== "string" || !names.has(name)),
+  };
 }
 
 class SchemaEditor {
+  /** No edit changes the definitions, so references are resolved here. */
   readonly #root: JsonObject;
-  readonly #path: JsonPath;
-  readonly #edit: SchemaEdit;
-  #visits = 0;
+  readonly #budget: StepBudget;
+  #path: JsonPath = [];
+  #edit: SchemaEdit = { type: "hide" };
 
-  constructor(root: JsonObject, path: JsonPath, edit: SchemaEdit) {
+  constructor(root: JsonObject, budget: StepBudget) {
     this.#root = root;
+    this.#budget = budget;
+  }
+
+  /** @throws StepLimitError if the budget is exceeded */
+  edit(schema: JsonObject, path: JsonPath, edit: SchemaEdit): JsonObject {
     this.#path = path;
     this.#edit = edit;
+    const { schema: edited } = this.editAt(schema, 0, 0);
+    return isPlainObject(edited) ? edited : schema;
   }
 
   editAt(node: unknown, depth: number, indirections: number): EditedSchema {
     const segment = this.#path[depth];
     if (segment === undefined) return applyEdit(node, this.#edit);
-    this.#visits +=
-      1 + Math.trunc(Object.keys(toObject(toObject(node)["properties"])).length / KEYS_PER_VISIT);
-    if (!isPlainObject(node) || indirections > MAX_INDIRECTIONS || this.#visits > MAX_VISITS)
-      return unchanged(node);
+    this.#budget.spend(STEPS_PER_VISIT);
+    if (!isPlainObject(node) || indirections > MAX_INDIRECTIONS) return unchanged(node);
+    this.#budget.spend(Object.keys(node).length + countEntries(node));
     const { $ref, ...siblings } = node;
     if (typeof $ref === "string") {
+      this.#budget.spend(countTextSteps($ref));
       const target = resolveRef($ref, this.#root);
       return isPlainObject(target)
         ? this.editAt({ ...target, ...siblings }, depth, indirections + 1)
@@ -123,23 +192,27 @@ class SchemaEditor {
   ): EditedSchema {
     if (!isPlainObject(own.schema)) return own;
     const schema: JsonObject = { ...own.schema };
-    const branches: EditedSchema[] = [];
+    let hasBranch = false;
+    let areRemoved = true;
     for (const key of BRANCHES) {
       const subschemas: unknown = schema[key];
       if (!Array.isArray(subschemas)) continue;
       const edited = subschemas.map((branch) => this.editAt(branch, depth, indirections + 1));
       schema[key] = edited.map((branch) => withoutRequired(branch.schema, hidden));
-      branches.push(...edited.filter((branch) => toObject(branch.schema)["type"] !== "null"));
+      for (const { schema: branch, isRemoved } of edited) {
+        if (toObject(branch)["type"] === "null") continue;
+        hasBranch = true;
+        areRemoved &&= isRemoved;
+      }
     }
     for (const key of CONDITIONAL) {
       if (schema[key] !== undefined) {
         schema[key] = withoutRequired(this.editAt(schema[key], depth, indirections + 1).schema, hidden);
       }
     }
-    if (branches.length === 0) return { ...own, schema };
+    if (!hasBranch) return { ...own, schema };
     const hasOwn = Object.keys(toObject(schema["properties"])).length > 0;
-    const isRemoved = !hasOwn && branches.every((branch) => branch.isRemoved);
-    return { schema, isRemoved, isOptional: own.isOptional };
+    return { schema, isRemoved: !hasOwn && areRemoved, isOptional: own.isOptional };
   }
 }
 
@@ -191,10 +264,17 @@ function allowsAdditional({ additionalProperties = false, patternProperties }: J
 }
 
 /**
- * Returns a copy of a schema in which all references point to definitions. Generators write `#/properties/a` where
- * a type is used twice; after an edit of `a`, such a reference would dangle or edit another argument, too.
+ * Returns a schema in which all references point to definitions. Generators write `#/properties/a` where a type is used
+ * twice; after an edit of `a`, such a reference would dangle or edit another argument, too.
+ *
+ * @throws StepLimitError if the schema is too large
  */
-export function inlineRootRefs(schema: JsonObject): JsonObject {
+function inlineRootRefs(schema: JsonObject, budget: StepBudget): JsonObject {
+  const nodes = collectObjects(schema, budget);
+  const isNeeded = (node: object) =>
+    isReference(node) && !pointsToDefinition(toFragment(node["$ref"], schema));
+  if (!nodes.some(isNeeded)) return schema;
+  budget.spend(nodes.length * STEPS_PER_CLONED_NODE);
   const { copy } = safeClone(schema, { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY });
   if (!isPlainObject(copy)) return schema;
   const definitionsKey = isPlainObject(copy["definitions"]) ? "definitions" : "$defs";
@@ -207,7 +287,7 @@ export function inlineRootRefs(schema: JsonObject): JsonObject {
   for (const node of walkObjects(copy)) {
     if (!isReference(node)) continue;
     const fragment = toFragment(node["$ref"], copy);
-    if (fragment === undefined || /^#\/(?:\$defs|definitions)\//.test(fragment)) continue;
+    if (fragment === undefined || pointsToDefinition(fragment)) continue;
     const target =
       fragment === "#" || fragment === "#/" ? rootWithoutDefinitions : resolveRef(fragment, copy);
     if (target === undefined) continue;
@@ -217,6 +297,25 @@ export function inlineRootRefs(schema: JsonObject): JsonObject {
     node["$ref"] = `#/${definitionsKey}/${name}`;
   }
   return names.size === 0 ? copy : { ...copy, [definitionsKey]: { ...definitions, ...added } };
+}
+
+/** Like `walkObjects`, within a budget: the objects of a large array are counted before they are collected. */
+function collectObjects(root: object, budget: StepBudget): readonly object[] {
+  const seen = new Set<object>([root]);
+  // `seen` grows during the iteration.
+  for (const node of seen) {
+    for (const child of Object.values(node) as unknown[]) {
+      if (typeof child !== "object" || child === null) continue;
+      budget.spend(STEPS_PER_WALKED_NODE);
+      seen.add(child);
+    }
+  }
+  return [...seen];
+}
+
+/** A reference to another document points nowhere, so it is left as it is. */
+function pointsToDefinition(fragment: string | undefined): boolean {
+  return fragment === undefined || /^#\/(?:\$defs|definitions)\//.test(fragment);
 }
 
 function isReference(node: object): node is JsonObject & { $ref: string } {

@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject } from "./json.js";
+import { isPlainObject, type JsonObject, setOwnProperty } from "./json.js";
 
 /** Every item of an array: `[*]`. */
 export const WILDCARD = Symbol("[*]");
@@ -64,25 +64,20 @@ interface Edit {
   readonly missing: "create" | "skip";
 }
 
-/** Sets a value at a path; `createValue` is called once per match. Creates missing objects and arrays. */
-export function setAtPath(args: unknown, path: JsonPath, createValue: () => unknown): unknown {
-  return editAtPath(args, path, { change: createValue, missing: "create" });
-}
-
-/** Replaces existing values at a path. */
-export function replaceAtPath(args: unknown, path: JsonPath, value: unknown): unknown {
-  return editAtPath(args, path, { change: () => value, missing: "skip" });
-}
-
-/** Removes existing values at a path. An array item becomes `null`, so that the others keep their index. */
-export function removeAtPath(args: unknown, path: JsonPath): unknown {
-  return editAtPath(args, path, { change: () => undefined, missing: "skip" });
+/** Limits the work. A step follows one segment of a path, or copies or creates one value. */
+interface StepLimit {
+  /** Throws if the limit is exceeded. */
+  readonly spend: (steps: number) => void;
 }
 
 /** Returns all values at a path. */
-export function getAllAtPath(args: unknown, path: JsonPath): unknown[] {
+export function getAllAtPath(args: unknown, path: JsonPath, limit?: StepLimit): unknown[] {
   return path.reduce<unknown[]>(
-    (values, segment) => values.flatMap((value) => getChildren(value, segment)),
+    (values, segment) => {
+      const children = values.flatMap((value) => getChildren(value, segment));
+      limit?.spend(1 + children.length);
+      return children;
+    },
     [args],
   );
 }
@@ -108,44 +103,103 @@ export function getAtPath(value: unknown, path: JsonPath): unknown {
   return current;
 }
 
-/** Copies along the path and shares everything else with the input, which is not changed. */
-function editAtPath(value: unknown, path: JsonPath, edit: Edit): unknown {
-  const [segment, ...rest] = path;
-  if (segment === undefined) return edit.change(value);
-  if (segment === WILDCARD) return editItems(value, rest, edit);
-  return typeof segment === "number"
-    ? editItem(value, segment, rest, edit)
-    : editField(value, segment, rest, edit);
-}
+/**
+ * Edits a value at many paths. Copies what it changes, once, and shares everything else with the input, which is not
+ * changed. One limit is shared by all edits: wildcards and indexes multiply what the edits before have created.
+ */
+export class JsonEditor {
+  readonly #limit: StepLimit;
+  /** Objects and arrays of this editor, which are changed in place. */
+  readonly #own = new WeakSet<object>();
 
-function editField(value: unknown, name: string, rest: JsonPath, edit: Edit): unknown {
-  const object: JsonObject = isPlainObject(value) ? value : {};
-  const exists = Object.hasOwn(object, name);
-  if (!exists && edit.missing === "skip") return value;
-  const before = exists ? object[name] : undefined;
-  const after = editAtPath(before, rest, edit);
-  if (after === before) return value;
-  if (after !== undefined) return { ...object, [name]: after };
-  const { [name]: _, ...others } = object;
-  return others;
-}
-
-function editItem(value: unknown, index: number, rest: JsonPath, edit: Edit): unknown {
-  const array: readonly unknown[] = Array.isArray(value) ? value : [];
-  if (index >= array.length && edit.missing === "skip") return value;
-  const after = editAtPath(array[index], rest, edit);
-  if (after === array[index]) return value;
-  const gap = Array.from({ length: Math.max(0, index - array.length) }, () => null);
-  return [...array, ...gap].slice(0, index).concat([after ?? null], array.slice(index + 1));
-}
-
-function editItems(value: unknown, rest: JsonPath, edit: Edit): unknown {
-  const array: readonly unknown[] = Array.isArray(value) ? value : [];
-  if (array.length === 0) {
-    // Nothing is known but the items: an array with one item is the best guess.
-    return rest.length === 0 && edit.missing === "create" ? [edit.change(undefined)] : value;
+  constructor(limit: StepLimit) {
+    this.#limit = limit;
   }
-  const items = array.map((item) => editAtPath(item, rest, edit));
-  if (items.every((item) => item === undefined)) return undefined;
-  return items.map((item) => item ?? null);
+
+  /** Sets a value at a path; `createValue` is called once per match. Creates missing objects and arrays. */
+  set(value: unknown, path: JsonPath, createValue: () => unknown): unknown {
+    return this.#editAt(value, path, 0, { change: createValue, missing: "create" });
+  }
+
+  /** Replaces existing values at a path. */
+  replace(value: unknown, path: JsonPath, replacement: unknown): unknown {
+    return this.#editAt(value, path, 0, { change: () => replacement, missing: "skip" });
+  }
+
+  /** Removes existing values at a path. An array item becomes `null`, so that the others keep their index. */
+  remove(value: unknown, path: JsonPath): unknown {
+    return this.#editAt(value, path, 0, { change: () => undefined, missing: "skip" });
+  }
+
+  #editAt(value: unknown, path: JsonPath, depth: number, edit: Edit): unknown {
+    this.#limit.spend(1);
+    const segment = path[depth];
+    if (segment === undefined) return edit.change(value);
+    if (segment === WILDCARD) return this.#editItems(value, path, depth, edit);
+    return typeof segment === "number"
+      ? this.#editItem(value, segment, path, depth, edit)
+      : this.#editField(value, segment, path, depth, edit);
+  }
+
+  #editField(value: unknown, name: string, path: JsonPath, depth: number, edit: Edit): unknown {
+    const object: JsonObject = isPlainObject(value) ? value : {};
+    const exists = Object.hasOwn(object, name);
+    if (!exists && edit.missing === "skip") return value;
+    const before = exists ? object[name] : undefined;
+    const after = this.#editAt(before, path, depth + 1, edit);
+    if (after === before) return value;
+    const copy = this.#ownObject(object);
+    if (after === undefined) delete copy[name];
+    else setOwnProperty(copy, name, after);
+    return copy;
+  }
+
+  #editItem(value: unknown, index: number, path: JsonPath, depth: number, edit: Edit): unknown {
+    const array: readonly unknown[] = Array.isArray(value) ? value : [];
+    if (index >= array.length && edit.missing === "skip") return value;
+    const after = this.#editAt(array[index], path, depth + 1, edit);
+    if (after === array[index]) return value;
+    const copy = this.#ownArray(array);
+    this.#limit.spend(Math.max(0, index - copy.length));
+    while (copy.length < index) copy.push(null);
+    copy[index] = after ?? null;
+    return copy;
+  }
+
+  #editItems(value: unknown, path: JsonPath, depth: number, edit: Edit): unknown {
+    const array: readonly unknown[] = Array.isArray(value) ? value : [];
+    if (array.length === 0) {
+      // Nothing is known but the items: an array with one item is the best guess.
+      const isKnown = depth + 1 === path.length && edit.missing === "create";
+      return isKnown ? [edit.change(undefined)] : value;
+    }
+    let edited = array;
+    let isEmpty = true;
+    for (let index = 0; index < array.length; index += 1) {
+      const before = array[index];
+      const after = this.#editAt(before, path, depth + 1, edit);
+      isEmpty &&= after === undefined;
+      if (after === before) continue;
+      const copy = this.#ownArray(edited);
+      copy[index] = after ?? null;
+      edited = copy;
+    }
+    return isEmpty ? undefined : edited;
+  }
+
+  #ownObject(object: JsonObject): JsonObject {
+    if (this.#own.has(object)) return object;
+    const copy = { ...object };
+    this.#limit.spend(Object.keys(copy).length);
+    this.#own.add(copy);
+    return copy;
+  }
+
+  #ownArray(array: readonly unknown[]): unknown[] {
+    if (this.#own.has(array)) return array as unknown[];
+    this.#limit.spend(array.length);
+    const copy = [...array];
+    this.#own.add(copy);
+    return copy;
+  }
 }

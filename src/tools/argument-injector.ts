@@ -3,19 +3,18 @@ import { safeClone } from "../json/safe-clone.js";
 import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { formatPath, toJson } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject, walkObjects } from "../json/json.js";
 import {
   WILDCARD,
   type JsonPath,
+  JsonEditor,
   parseJsonPath,
   SUPPORTED_PATHS,
   getAllAtPath,
-  removeAtPath,
-  replaceAtPath,
-  setAtPath,
   getAtPath,
 } from "../json/json-path.js";
-import { editSchemaAt, type SchemaEdit, inlineRootRefs } from "../json-schema/edit-schema.js";
+import { editSchema, type SchemaEdit } from "../json-schema/edit-schema.js";
+import { countTextSteps, StepBudget, tryWithinBudget } from "../json-schema/step-budget.js";
 import { truncate } from "../errors/sanitize-text.js";
 
 interface Entry {
@@ -25,13 +24,21 @@ interface Entry {
 }
 
 /** Returns the value of an argument for an agent's input, or `undefined` without a value. */
-type ValueSource = (agentInput: JsonObject) => unknown;
+type ValueSource = (agentInput: JsonObject, budget: StepBudget) => unknown;
+
+/**
+ * How many values all entries of a tool may create and copy for one call: wildcards, indexes and references to the same
+ * value multiply each other. 64 characters of a text count as one value.
+ */
+const MAX_INJECTED_VALUES = 100_000;
 
 /** What is shown instead of a value that must not be shown. */
 export const MASK = "***";
 /** A schema with one of these may declare parameters elsewhere. */
 const COMPOSITIONS = ["allOf", "anyOf", "oneOf", "if", "$ref", "patternProperties"];
 const MAX_NOTE_LENGTH = 500;
+/** Names of more parameters than this, multiplied by the injected ones, are not compared. */
+const MAX_COMPARED_NAMES = 10_000;
 const REPLACED = "any value given here is replaced.";
 
 /**
@@ -45,6 +52,8 @@ export class ArgumentInjector {
   readonly injectedNames: ReadonlySet<string>;
   /** The schema for the model: sensitive arguments are hidden, other injected ones fixed or annotated. */
   readonly modelSchema: JsonObject;
+  /** What was hidden from the model because the input schema is too large. */
+  readonly warnings: readonly string[];
   readonly #entries: readonly Entry[];
   readonly #steps: readonly Entry[];
   readonly #sensitive: readonly Entry[];
@@ -58,23 +67,35 @@ export class ArgumentInjector {
     this.injectedNames = new Set(entries.map(({ path }) => String(path[0])));
     this.#steps = sortEntries(outermost);
     this.#sensitive = entries.filter(({ property }) => property.isSensitive);
-    this.modelSchema = this.isEmpty ? inputSchema : toModelSchema(inputSchema, outermost, this.#sensitive);
+    const { schema, warnings } = toModelSchema(inputSchema, outermost, this.#sensitive);
+    this.modelSchema = schema;
+    this.warnings = warnings;
   }
 
-  /** Returns the arguments to send. */
+  /**
+   * Returns the arguments to send.
+   *
+   * @throws StepLimitError if the entries create or copy too many values
+   */
   inject(args: JsonObject, agentInput: JsonObject): JsonObject {
-    return this.#steps.reduce((result, step) => applyEntry(result, step, agentInput), args);
+    const budget = new StepBudget(MAX_INJECTED_VALUES);
+    const call: InjectedCall = { agentInput, budget, editor: new JsonEditor(budget) };
+    let result: unknown = args;
+    for (const step of this.#steps) result = applyEntry(result, step, call);
+    return toObject(result);
   }
 
   /** Describes the injected arguments that are not parameters of the tool: their names are probably misspelled. */
   describeUnknown(inputSchema: JsonObject): string[] {
     const isOpen = COMPOSITIONS.some((keyword) => keyword in inputSchema);
-    if (isOpen || !isPlainObject(inputSchema["properties"])) return [];
-    const parameters = Object.keys(inputSchema["properties"]);
+    const { properties } = inputSchema;
+    if (isOpen || !isPlainObject(properties)) return [];
+    const parameters = Object.keys(properties);
+    const isCompared = parameters.length * this.injectedNames.size <= MAX_COMPARED_NAMES;
     return [...this.injectedNames]
-      .filter((name) => !parameters.includes(name))
+      .filter((name) => !Object.hasOwn(properties, name))
       .map((name) => {
-        const closest = findClosestMatch(name, parameters);
+        const closest = isCompared ? findClosestMatch(name, parameters) : undefined;
         const hint = closest === undefined ? "" : ` (did you mean "${closest}"?)`;
         return `argumentProperties names "${name}", which is not a parameter of the tool${hint}.`;
       });
@@ -94,13 +115,33 @@ export class ArgumentInjector {
 
   /** Returns a copy of injected arguments for logs, with `***` for sensitive values. */
   mask(args: JsonObject): JsonObject {
-    return toObject(cloneValue(maskPaths(args, this.#sensitive, 0)));
+    const budget = new StepBudget(MAX_INJECTED_VALUES);
+    const masked = tryWithinBudget(() => maskPaths(args, this.#sensitive, 0, budget));
+    return toObject(cloneValue(masked ?? maskParameters(args, this.#sensitive)));
   }
 
-  /** Returns the sensitive values of injected arguments as strings, for redaction. */
+  /**
+   * Returns the sensitive values of injected arguments as strings, for redaction.
+   *
+   * @throws StepLimitError if there are too many
+   */
   collectSecrets(args: JsonObject): readonly string[] {
-    return this.#sensitive.flatMap(({ path }) => getAllAtPath(args, path).flatMap(collectTexts));
+    const budget = new StepBudget(MAX_INJECTED_VALUES);
+    return this.#sensitive.flatMap(({ path }) =>
+      getAllAtPath(args, path, budget).flatMap((value) => {
+        const texts = collectTexts(value);
+        budget.spend(texts.length);
+        return texts;
+      }),
+    );
   }
+}
+
+/** One call into which arguments are injected. */
+interface InjectedCall {
+  readonly agentInput: JsonObject;
+  readonly budget: StepBudget;
+  readonly editor: JsonEditor;
 }
 
 function toEntries(properties: Readonly<Record<string, ArgumentProperty>>): Entry[] {
@@ -112,9 +153,7 @@ function toEntries(properties: Readonly<Record<string, ArgumentProperty>>): Entr
       issues.push({ path: formatPath(["argumentProperties", key]), message });
     const path = parseJsonPath(key);
     const getValue =
-      property.variant === "arrayBuilder"
-        ? (input: JsonObject) => buildArray(path ?? [], entries, input)
-        : toValueSource(property);
+      property.variant === "arrayBuilder" ? toArraySource(path ?? [], entries) : toValueSource(property);
     const normalized = path?.map((segment) => `${typeof segment}:${String(segment)}`).join("\n") ?? "";
     if (path === undefined || typeof path[0] !== "string")
       addIssue(`is not a supported argument path; supported: ${SUPPORTED_PATHS}`);
@@ -135,10 +174,12 @@ function outermostPaths(entries: readonly Entry[]): Entry[] {
 
 function isAncestor(parent: JsonPath, path: JsonPath): boolean {
   if (parent.length >= path.length) return false;
-  return parent.every((segment, index) => {
+  for (let index = 0; index < parent.length; index += 1) {
+    const segment = parent[index];
     const candidate = path[index];
-    return segment === candidate || (segment === WILDCARD && typeof candidate === "number");
-  });
+    if (segment !== candidate && (segment !== WILDCARD || typeof candidate !== "number")) return false;
+  }
+  return true;
 }
 
 /**
@@ -155,32 +196,52 @@ function sortEntries(entries: readonly Entry[]): Entry[] {
  * Builds an array of the entries at `base[0]`, `base[1]` … and below. An entry without a value leaves a gap.
  * Only entries of exactly this base are used: a value, possibly a secret, is never sent in another argument.
  */
-function buildArray(base: JsonPath, entries: readonly Entry[], agentInput: JsonObject): unknown {
-  const descendants = entries.filter(
-    ({ path }) =>
-      base.every((segment, index) => segment === path[index]) && typeof path[base.length] === "number",
-  );
-  return outermostPaths(descendants).reduce<unknown>((array, { path, getValue }) => {
-    const relativePath = path.slice(base.length);
-    const value = getValue(agentInput) ?? (relativePath.length === 1 ? null : undefined);
-    return value === undefined ? array : setAtPath(array, relativePath, () => value);
-  }, []);
+function toArraySource(base: JsonPath, entries: readonly Entry[]): ValueSource {
+  let items: readonly Entry[] | undefined;
+  return (agentInput, budget) => {
+    // Not before the first call: `entries` has to be complete.
+    items ??= outermostPaths(
+      entries.filter(
+        ({ path }) =>
+          typeof path[base.length] === "number" && base.every((segment, index) => segment === path[index]),
+      ),
+    );
+    const editor = new JsonEditor(budget);
+    let array: unknown = [];
+    for (const { path, getValue } of items) {
+      const relativePath = path.slice(base.length);
+      const value = getValue(agentInput, budget) ?? (relativePath.length === 1 ? null : undefined);
+      if (value !== undefined) array = editor.set(array, relativePath, () => value);
+    }
+    return array;
+  };
 }
 
 function applyEntry(
-  args: JsonObject,
+  args: unknown,
   { path, property, getValue }: Entry,
-  agentInput: JsonObject,
-): JsonObject {
-  const value = getValue(agentInput);
-  if (value !== undefined) return toObject(setAtPath(args, path, () => cloneValue(value)));
+  { agentInput, budget, editor }: InjectedCall,
+): unknown {
+  const value = getValue(agentInput, budget);
+  if (value !== undefined) return editor.set(args, path, () => copyValue(value, budget));
   // A sensitive argument is hidden from the model, so a value that the model sent for it is removed.
-  return property.isSensitive ? toObject(removeAtPath(args, path)) : args;
+  return property.isSensitive ? editor.remove(args, path) : args;
 }
 
 /** `depth` is the number of path segments that lead to `value`. */
-function maskPaths(value: unknown, sensitive: readonly Entry[], depth: number): unknown {
-  return sensitive.reduce((masked, { path }) => replaceAtPath(masked, path.slice(depth), MASK), value);
+function maskPaths(value: unknown, sensitive: readonly Entry[], depth: number, budget: StepBudget): unknown {
+  const editor = new JsonEditor(budget);
+  let masked = value;
+  for (const { path } of sensitive) masked = editor.replace(masked, path.slice(depth), MASK);
+  return masked;
+}
+
+/** Masks the parameters that have a sensitive value somewhere. */
+function maskParameters(args: JsonObject, sensitive: readonly Entry[]): JsonObject {
+  const names = new Set<unknown>(sensitive.map(({ path }) => path[0]));
+  return Object.fromEntries(
+    Object.entries(args).map(([name, value]) => [name, names.has(name) ? MASK : value]),
+  );
 }
 
 /** The strings and numbers in a value, as strings. */
@@ -193,15 +254,16 @@ function toModelSchema(
   schema: JsonObject,
   entries: readonly Entry[],
   sensitive: readonly Entry[],
-): JsonObject {
-  return entries.reduce((edited, { path, property }) => {
-    const descendants = sensitive.filter((entry) => isAncestor(path, entry.path));
-    return editSchemaAt(
-      edited,
-      path,
-      toEdit(property, (value) => maskPaths(value, descendants, path.length)),
-    );
-  }, inlineRootRefs(schema));
+): ReturnType<typeof editSchema> {
+  const budget = new StepBudget(MAX_INJECTED_VALUES);
+  const edits = entries.map(({ path, property }) => {
+    const mask = (value: unknown) => {
+      const descendants = sensitive.filter((entry) => isAncestor(path, entry.path));
+      return tryWithinBudget(() => maskPaths(value, descendants, path.length, budget));
+    };
+    return { path, edit: toEdit(property, mask) };
+  });
+  return editSchema(schema, edits);
 }
 
 function toEdit(property: ArgumentProperty, mask: (value: unknown) => unknown): SchemaEdit {
@@ -211,8 +273,27 @@ function toEdit(property: ArgumentProperty, mask: (value: unknown) => unknown): 
   const value = staticValue(property);
   if (value === undefined) return { type: "annotate", text: `Set automatically: ${REPLACED}` };
   if (typeof value !== "object" || value === null) return { type: "fix", value };
-  const json = truncate(toJson(mask(value)), MAX_NOTE_LENGTH);
+  const masked = mask(value);
+  if (masked === undefined) return { type: "annotate", text: `Set automatically: ${REPLACED}` };
+  const json = truncate(toJson(masked), MAX_NOTE_LENGTH);
   return { type: "annotate", text: `Always ${json}: ${REPLACED}` };
+}
+
+/** Copies a value for a call. The same value may be used in any number of places. */
+function copyValue(value: unknown, budget: StepBudget): unknown {
+  budget.spend(countSteps(value));
+  return cloneValue(value);
+}
+
+/** The steps that it takes to copy a value. Not recursive, because it may be nested deeply. */
+function countSteps(value: unknown): number {
+  if (typeof value === "string") return countTextSteps(value);
+  if (typeof value !== "object" || value === null) return 0;
+  let steps = 0;
+  for (const node of walkObjects(value))
+    for (const child of Object.values(node) as unknown[])
+      steps += 1 + (typeof child === "string" ? countTextSteps(child) : 0);
+  return steps;
 }
 
 /** Copies a value, so that changes to what is sent, shown or logged do not affect the definition. */
@@ -233,7 +314,14 @@ function toValueSource(
     }
     case "textBuilder": {
       const renderers = property.tokens.map(toTokenRenderer);
-      return (input) => renderers.map((render) => render(input)).join("");
+      return (input, budget) =>
+        renderers
+          .map((render) => {
+            const text = render(input);
+            budget.spend(1 + countTextSteps(text));
+            return text;
+          })
+          .join("");
     }
   }
 }

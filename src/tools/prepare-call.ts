@@ -16,6 +16,7 @@ import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
 import { CHANGE_TEXTS } from "../json-schema/diff/parameter-change.js";
 import { coerceArguments } from "../json-schema/coerce-arguments.js";
 import { type ArgumentIssue, describeActualType } from "../json-schema/explain-validation.js";
+import { StepLimitError } from "../json-schema/step-budget.js";
 import { describeValue } from "../json/describe-value.js";
 import { isDeepEqual, isPlainObject, isPromiseLike, type JsonObject, toArray } from "../json/json.js";
 import { collectTexts, MASK } from "./argument-injector.js";
@@ -183,9 +184,20 @@ function convertArguments(run: ToolRun, args: JsonObject): JsonObject {
 function injectProperties(run: ToolRun, args: JsonObject): JsonObject {
   const { injector } = run.runtime.schema;
   if (injector.isEmpty) return args;
-  const injected = injector.inject(args, getAgentInput(run));
-  run.addSecrets(injector.collectSecrets(injected));
-  return injected;
+  try {
+    const injected = injector.inject(args, getAgentInput(run));
+    run.addSecrets(injector.collectSecrets(injected));
+    return injected;
+  } catch (error) {
+    throw toInjectionError(run.runtime, error);
+  }
+}
+
+/** An agent definition chooses the paths, and may repeat a value any number of times. */
+function toInjectionError(runtime: ToolRuntime, error: unknown): unknown {
+  if (!(error instanceof StepLimitError)) return error;
+  const text = `The call to tool "${runtime.schema.info.name}" was not sent: its argumentProperties create too many values (${error.message}). Use fewer or shorter arrays, wildcards and texts.`;
+  return callError(runtime, "invalid-config", text);
 }
 
 /** Shorter arguments of a rule are ordinary words. */
@@ -196,9 +208,15 @@ function collectRuleSecrets(value: unknown): string[] {
 }
 
 /** The values that the model must not see: sensitive arguments and those of the rule. */
-function collectCallSecrets({ rule, schema: { injector } }: ToolRuntime, args: JsonObject): string[] {
+function collectCallSecrets(runtime: ToolRuntime, args: JsonObject): string[] {
+  const { injector } = runtime.schema;
+  const { rule } = runtime;
   const ruleSecrets = Object.keys(rule.args ?? {}).flatMap((name) => collectRuleSecrets(args[name]));
-  return [...injector.collectSecrets(args), ...ruleSecrets];
+  try {
+    return [...injector.collectSecrets(args), ...ruleSecrets];
+  } catch (error) {
+    throw toInjectionError(runtime, error);
+  }
 }
 
 function getAgentInput({ runtime, context }: ToolRun): JsonObject {

@@ -4,12 +4,14 @@ import { cloneJson, deepFreeze, type JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { ArgumentInjector } from "./argument-injector.js";
-import { editSchemaAt, inlineRootRefs } from "../json-schema/edit-schema.js";
+import { editSchema } from "../json-schema/edit-schema.js";
 import { DefaultsApplier } from "../json-schema/defaults-applier.js";
 import { SchemaValidator } from "../json-schema/schema-validator.js";
 import { toPortableSchema } from "../json-schema/portable-schema.js";
 import { addDescriptionRest, type ToolDescription } from "./tool-description.js";
 import type { ToolSettings } from "./tool-options.js";
+
+const HIDE = { type: "hide" } as const;
 
 interface ToolSchemaOptions {
   readonly argumentProperties: Readonly<Record<string, ArgumentProperty>>;
@@ -81,20 +83,21 @@ export class ToolSchema {
 
   #toModelSchema(): JsonObject {
     const { rule, settings, description, warn } = this.#options;
-    const visible = hideArguments(this.injector.modelSchema, Object.keys(rule.args ?? {}));
+    const edits = Object.keys(rule.args ?? {}).map((name) => ({ path: [name], edit: HIDE }));
+    // Wherever the schema declares them: at the root, in a subschema, or behind a `$ref`.
+    const visible = editSchema(this.injector.modelSchema, edits);
     const isPortable = settings.schema === "portable";
-    const { schema, warnings } = isPortable ? toPortableSchema(visible) : { schema: visible, warnings: [] };
+    const { schema, warnings } = isPortable
+      ? toPortableSchema(visible.schema)
+      : { schema: visible.schema, warnings: [] };
     const described = addDescriptionRest(isPortable ? schema : {}, description);
-    for (const warning of [...warnings, ...described.warnings]) warn(warning);
+    for (const warning of [
+      ...this.injector.warnings,
+      ...visible.warnings,
+      ...warnings,
+      ...described.warnings,
+    ])
+      warn(warning);
     return isPortable ? described.schema : schema;
   }
-}
-
-/** Hides arguments wherever the schema declares them: at the root, in a subschema, or behind a `$ref`. */
-function hideArguments(schema: JsonObject, names: readonly string[]): JsonObject {
-  if (names.length === 0) return schema;
-  return names.reduce(
-    (visible, name) => editSchemaAt(visible, [name], { type: "hide" }),
-    inlineRootRefs(schema),
-  );
 }

@@ -3,7 +3,7 @@ import { type JsonObject, toObject } from "../../../src/json/json.js";
 import { coerceArguments } from "../../../src/json-schema/coerce-arguments.js";
 import { compareSchemas } from "../../../src/json-schema/diff/compare-schemas.js";
 import { DefaultsApplier } from "../../../src/json-schema/defaults-applier.js";
-import { editSchemaAt, inlineRootRefs } from "../../../src/json-schema/edit-schema.js";
+import { editSchema } from "../../../src/json-schema/edit-schema.js";
 import { toPortableSchema } from "../../../src/json-schema/portable-schema.js";
 import { SchemaValidator } from "../../../src/json-schema/schema-validator.js";
 import { StepBudget } from "../../../src/json-schema/step-budget.js";
@@ -392,8 +392,10 @@ describe("a listing is limited:", () => {
     });
     expect(comparisonSteps.used).toBeLessThan(500_000);
 
-    const edited = editSchemaAt(inlineRootRefs(before), ["a"], { type: "hide" });
-    expect(edited["properties"]).not.toHaveProperty("a");
+    const editSteps = new StepBudget(200_000);
+    const edited = editSchema(before, [{ path: ["a"], edit: { type: "hide" } }], editSteps);
+    expect(editSteps.used).toBeLessThan(500_000);
+    expect(edited.schema["properties"]).not.toHaveProperty("a");
     expect(new DefaultsApplier(before).apply({ a: null, p1: "" })).toEqual(expect.any(Object));
   });
 });
@@ -479,5 +481,37 @@ describe("defaults are limited:", () => {
     const args = { root: nest<JsonObject>(20, {}, (child) => ({ child })) };
     const text = JSON.stringify(new DefaultsApplier(schema).apply(args));
     expect(text.split("values")).toHaveLength(4);
+  });
+});
+
+describe("edits of a schema are limited together:", () => {
+  const branch = { type: "object", properties: { b: { type: "number" } } };
+  const edits = (count: number) =>
+    list(count, (index) => ({ path: ["a", `b${index}`], edit: { type: "hide" } as const }));
+
+  it.each<[string, JsonObject, number]>([
+    ["70,000 subschemas", { allOf: list(70_000, () => ({ minimum: 1 })) }, 1],
+    ["17,000 subschemas with properties", { anyOf: list(17_000, () => branch) }, 1],
+    ["500 paths in 500 subschemas", { anyOf: list(500, () => branch) }, 500],
+    [
+      "500 paths in 1,000 properties",
+      { properties: Object.fromEntries(list(1_000, (index) => [`b${index}`, {}])) },
+      500,
+    ],
+    [
+      "500 paths behind an anchor that does not exist",
+      { $ref: "#missing", allOf: list(5_000, () => ({})) },
+      500,
+    ],
+  ])("%s", (_, a, count) => {
+    const steps = new StepBudget(200_000);
+    const schema = { type: "object", properties: { a, c: branch }, required: ["a"] };
+    const { warnings, ...edited } = editSchema(schema, edits(count), steps);
+    // The last step may be a large one.
+    expect(steps.used).toBeLessThan(400_000);
+    if (steps.isExceeded) {
+      expect(edited.schema).toEqual({ type: "object", properties: { c: branch }, required: [] });
+      expect(warnings).toEqual([expect.stringContaining("do not see these parameters at all: a.")]);
+    } else expect(edited.schema).toHaveProperty("properties.a");
   });
 });

@@ -142,7 +142,7 @@ describe("a sensitive argument in the model's schema", () => {
     });
   });
 
-  it("is handled in circular references", () => {
+  it("hides the parameters in full if circular references make that too expensive", () => {
     const schema = {
       ...object({ node: { $ref: "#/$defs/Node" }, loop: { $ref: "#/$defs/Loop" } }),
       $defs: {
@@ -151,9 +151,8 @@ describe("a sensitive argument in the model's schema", () => {
       },
     };
     const path = `$.node${".next".repeat(60)}.key`;
-    expect(modelSchema({ [path]: secret, "$.loop.key": secret }, schema)).toHaveProperty(
-      "properties.node.properties.key",
-    );
+    const edited = modelSchema({ [path]: secret, "$.loop.key": secret }, schema);
+    expect(edited["properties"]).toEqual({});
   });
 
   it("is hidden in a schema that is deeply nested elsewhere", () => {

@@ -392,3 +392,18 @@ describe("an unsupported path", () => {
     catchConfigError(() => inject({ [`$${".a".repeat(65)}`]: fixed(1) }));
   });
 });
+
+describe("sensitive values of too many paths", () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 500 }, (_, index) => [`$.a[*].k${index}`, fixed("s", true)]),
+  );
+  const args = { a: Array.from({ length: 1_000 }, () => ({ k1: "s", shown: 1 })), b: 1 };
+
+  it("are masked with the whole argument", () => {
+    expect(mask(properties, args)).toEqual({ a: "***", b: 1 });
+  });
+
+  it("are not collected in part", () => {
+    expect(() => new ArgumentInjector(properties, {}).collectSecrets(args)).toThrow("more than 100000 steps");
+  });
+});
