@@ -1,3 +1,4 @@
+import { findLargest } from "../json/json.js";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { compareTools, createUnreachableDrift, type ServerDrift, type ToolChange } from "../catalog/drift.js";
@@ -182,7 +183,7 @@ function findMissing({ name, server, tools }: Baseline): Finding[] {
 
 /** Renders each server with its tool changes. */
 function renderDrift(rows: readonly ComparedBaseline[], findings: readonly Finding[], page: Page): string[] {
-  const width = Math.max(0, ...rows.map(({ name }) => textWidth(name)));
+  const width = findLargest(rows.map(({ name }) => textWidth(name)));
   const sections = rows.map(({ name, drift, tools = [] }) => {
     const [status, state] = describeState(drift, tools.length);
     const title = page.colors.bold(padToWidth(name, width));

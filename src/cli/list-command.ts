@@ -1,3 +1,4 @@
+import { findLargest } from "../json/json.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import { countToolTokens, type TokenCosts } from "../tool-search/estimate-tokens.js";
 import type { McpSkillInfo } from "../client/skills/skill-info.js";
@@ -74,9 +75,9 @@ function renderListed(listed: readonly ListedServer[], costs: TokenCosts, page: 
   const { columns, colors } = page;
   const indent = " ".repeat(INDENT);
   const tools = listed.flatMap((result) => (result.tools ?? []).map((tool) => ({ tool, result })));
-  const widest = Math.max(0, ...tools.map(({ tool }) => textWidth(formatSignature(tool))));
+  const widest = findLargest(tools.map(({ tool }) => textWidth(formatSignature(tool))));
   const width = Math.min(widest, MAX_SIGNATURE_WIDTH, Math.floor((columns - INDENT) / 2));
-  const widestTokens = Math.max(0, ...tools.map(({ tool, result }) => formatTokens(tool, result).length));
+  const widestTokens = findLargest(tools.map(({ tool, result }) => formatTokens(tool, result).length));
   const renderLine = (start: string, summary: string) =>
     `${start}  ${colors.dim(truncateToWidth(summary, columns - textWidth(start) - 2))}`.trimEnd();
   return renderServers(listed, page, {

@@ -19,16 +19,16 @@ export function collectSecrets(
   address: ServerAddress | DynamicAddress,
   sessionId: string | undefined,
 ): string[] {
-  const secrets = sessionId === undefined ? [] : [sessionId];
-  if ("url" in address) secrets.push(...collectUrlSecrets(address.url));
-  if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(collectHeaderSecrets));
-  if ("auth" in address && isAuthGrant(address.auth)) secrets.push(...collectGrantSecrets(address.auth));
-  if ("tls" in address) secrets.push(...collectTlsSecrets(address.tls ?? {}));
-  if (address.kind === "stdio") secrets.push(...collectProcessSecrets(address));
+  const secrets: string[][] = sessionId === undefined ? [] : [[sessionId]];
+  if ("url" in address) secrets.push(collectUrlSecrets(address.url));
+  if ("headers" in address) secrets.push(Object.values(address.headers).flatMap(collectHeaderSecrets));
+  if ("auth" in address && isAuthGrant(address.auth)) secrets.push(collectGrantSecrets(address.auth));
+  if ("tls" in address) secrets.push(collectTlsSecrets(address.tls ?? {}));
+  if (address.kind === "stdio") secrets.push(collectProcessSecrets(address));
   if (address.kind === "lambda" && address.endpoint !== undefined) {
-    secrets.push(...collectUrlSecrets(address.endpoint));
+    secrets.push(collectUrlSecrets(address.endpoint));
   }
-  return secrets;
+  return secrets.flat();
 }
 
 /** Process output is redacted line by line, so each line of a multi-line secret counts as a secret. */

@@ -1,3 +1,4 @@
+import { findLargest } from "../json/json.js";
 import { z } from "zod";
 import type { Clock } from "../async/clock.js";
 import { findClosestMatch } from "../errors/find-closest-match.js";
@@ -360,7 +361,8 @@ export function flattenIssues(
 
 /** A branch that only has unknown keys is the right one, too. */
 function matchDepth(branch: readonly z.core.$ZodIssue[]): number {
-  return Math.max(0, ...branch.map(({ code, path }) => path.length + (code === "unrecognized_keys" ? 1 : 0)));
+  const depths = branch.map(({ code, path }) => path.length + (code === "unrecognized_keys" ? 1 : 0));
+  return findLargest(depths);
 }
 
 /**

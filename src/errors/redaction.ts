@@ -271,7 +271,7 @@ function exceedsInspectionLimits(value: object): boolean {
     const children = listChildren(item);
     if (children === undefined || seen.size + pending.length + children.length > MAX_INSPECTED_VALUES)
       return true;
-    pending.push(...children);
+    for (const child of children) pending.push(child);
   }
   return false;
 }

@@ -110,7 +110,7 @@ export function getAtPath(value: unknown, path: JsonPath): unknown {
 export class JsonEditor {
   readonly #limit: StepLimit;
   /** Objects and arrays of this editor, which are changed in place. */
-  readonly #own = new WeakSet<object>();
+  readonly #own = new Set<object>();
 
   constructor(limit: StepLimit) {
     this.#limit = limit;

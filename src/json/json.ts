@@ -174,3 +174,8 @@ export function* walkObjects(root: object): Generator<object> {
       if (typeof child === "object" && child !== null) seen.add(child);
   }
 }
+
+/** Returns the largest number, at least 0. No spread: an array of 100,000 values exceeds the argument limit of a call. */
+export function findLargest(numbers: readonly number[]): number {
+  return numbers.reduce((largest, number) => Math.max(largest, number), 0);
+}

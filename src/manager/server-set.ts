@@ -9,7 +9,7 @@ import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject } from "../json/json.js";
+import { findLargest, isPlainObject } from "../json/json.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { ConnectLimiter } from "./connect-limiter.js";
 import { ManagedServer, type LifecycleState } from "./managed-server.js";
@@ -434,7 +434,7 @@ export class ServerSet {
         unclosed.set(server, error);
       }
     });
-    const drainMs = Math.max(0, ...servers.map((server) => options.drainMs ?? server.drainMs));
+    const drainMs = findLargest(servers.map((server) => options.drainMs ?? server.drainMs));
     await settleWithin(drainMs + closeTimeoutMs, clock, () => Promise.all([...closing, ...background]));
     for (const [{ name }, reason] of unclosed) this.#warnUnclosed(name, reason);
   }

@@ -115,7 +115,7 @@ const INNER_BOUNDARY =
 export function tokenize(text: string): string[] {
   const terms: string[] = [];
   for (const [word] of text.normalize("NFKC").replace(UNSPACED, toCharacterPairs).matchAll(WORD))
-    terms.push(...getTerms(word));
+    for (const term of getTerms(word)) terms.push(term);
   return terms;
 }
 

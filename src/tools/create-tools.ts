@@ -1,6 +1,7 @@
 import { Semaphore } from "../async/semaphore.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
-import { excerpt } from "../errors/sanitize-text.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { describeThrown, excerpt } from "../errors/sanitize-text.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
 import { isOfferedToModels, type McpToolInfo } from "../config/server-features.js";
 import type { DescriptionOptions, InputValidation } from "../config/tool-rules.js";
@@ -155,7 +156,7 @@ function createKeptTools(
   const tools = kept.flatMap((tool, index) => {
     const name = assigned.names[index];
     const rule = second.rules.get(renamed.get(tool) ?? tool) ?? false;
-    return name === undefined || rule === false ? [] : createTool(tool, name, rule, options);
+    return name === undefined || rule === false ? [] : (tryCreateTool(tool, name, rule, options) ?? []);
   });
   return { tools, unmatchedRules: second.unmatched };
 }
@@ -227,6 +228,25 @@ export function warnUnmatchedRules(
     if (server !== undefined)
       warn(`Server "${server}": the rule for "${key}" does not match any of its tools.${suggestion}`);
     else if (isComplete) warn(`The rule for "${key}" does not match a tool of any server.${suggestion}`);
+  }
+}
+
+/** Excludes a tool that cannot be created: a server or an agent definition must not fail the start with one tool. */
+function tryCreateTool(
+  tool: ListedTool,
+  name: string,
+  rule: ResolvedRule,
+  options: CreateToolsOptions,
+): McpTool | undefined {
+  try {
+    return createTool(tool, name, rule, options);
+  } catch (error) {
+    // Mistakes in the definition of an agent.
+    if (error instanceof McpRuntimeError && error.kind === "invalid-config") throw error;
+    const { info, source } = tool;
+    const message = `It is excluded because it could not be created: ${describeThrown(error)}`;
+    options.error(describeTool(message, info.name, source));
+    return undefined;
   }
 }
 

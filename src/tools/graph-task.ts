@@ -182,7 +182,7 @@ export class GraphTask {
       const { parentConfig }: SavedCheckpoint = saved;
       const parent = await this.#read(parentConfig);
       if (parentConfig === undefined || parent === undefined || !mayHaveMessage(parent, messageId)) break;
-      records.push(...toRecords(parent));
+      for (const record of toRecords(parent)) records.push(record);
       saved = parent;
       config = parentConfig;
     }

@@ -11,7 +11,7 @@ import {
 } from "../config/tool-rules.js";
 import { editDistance } from "../errors/find-closest-match.js";
 import { describeThrown, joinNames, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
-import { isPromiseLike } from "../json/json.js";
+import { findLargest, isPromiseLike } from "../json/json.js";
 
 /** A listed tool, to which rules apply. */
 export interface RuleTarget {
@@ -240,7 +240,7 @@ function findMatches(
   const byShownName = new Set(tools.filter(({ names }) => names.some((name) => matchesName(key, name))));
   // Usually one.
   const affixes = byOwnName.size + byShownName.size === 0 ? [] : findAffixes(key);
-  const longest = Math.max(...affixes.map(([, affix]) => affix.length));
+  const longest = findLargest(affixes.map(([, affix]) => affix.length));
   const owners = affixes.flatMap(([server, affix]) => (affix.length === longest ? server : []));
   const isAboutShown = rule !== false && needsShownName(key, rule);
   const isAbout = (tool: RuleTarget) => {

@@ -122,8 +122,8 @@ function resolveServers(all: readonly McpAgentResource[], options: AgentToolsOpt
     issues.push(server.issue);
     return [];
   });
-  issues.push(...findDuplicates(resources.map(({ name }) => name)));
-  if (issues.length > 0) throw configError("The agent definition", issues);
+  const allIssues = [...issues, ...findDuplicates(resources.map(({ name }) => name))];
+  if (allIssues.length > 0) throw configError("The agent definition", allIssues);
   return configs;
 }
 

@@ -1,3 +1,4 @@
+import { findLargest } from "../../json/json.js";
 import { mapConcurrent } from "../../async/semaphore.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
 import type { TokenCosts } from "../../tool-search/estimate-tokens.js";
@@ -105,7 +106,7 @@ const UNUSED_STATES = [
 function renderDoctor(report: DoctorReport, page: Page): string[] {
   const { files, results, findings, tokenCosts, counts, suggestRecoveryCheck } = report;
   const { colors, columns } = page;
-  const width = Math.max(0, ...files.map(({ file }) => textWidth(file)));
+  const width = findLargest(files.map(({ file }) => textWidth(file)));
   const fileLines = files.map(({ file, servers, states }) => {
     const unused = UNUSED_STATES.flatMap(([state, label]) =>
       states[state] === undefined ? [] : [`${states[state]} ${label}`],

@@ -88,7 +88,7 @@ function findHiddenCharacters({ name, title, description, inputSchema }: McpTool
 function collectStrings(schema: object): string[] {
   const strings: string[] = [];
   for (const node of walkObjects(schema)) {
-    if (!Array.isArray(node)) strings.push(...Object.keys(node));
+    if (!Array.isArray(node)) for (const key of Object.keys(node)) strings.push(key);
     for (const value of Object.values(node) as unknown[]) if (typeof value === "string") strings.push(value);
     if (strings.length >= MAX_STRINGS) break;
   }

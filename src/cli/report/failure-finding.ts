@@ -112,7 +112,7 @@ function collectErrorCodes(error: Error): string[] {
   let current: unknown = error;
   for (let depth = 0; current instanceof Error && depth < MAX_CAUSES; depth += 1) {
     codes.push(errorCode(current));
-    if (current instanceof AggregateError) codes.push(...current.errors.map(errorCode));
+    if (current instanceof AggregateError) for (const inner of current.errors) codes.push(errorCode(inner));
     current = current.cause;
   }
   return codes.filter((code) => typeof code === "string");

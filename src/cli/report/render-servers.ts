@@ -2,7 +2,7 @@ import { isOfferedToModels, type McpToolInfo } from "../../config/server-feature
 import type { McpSkillInfo } from "../../client/skills/skill-info.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { pluralize } from "../../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
+import { findLargest, isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
 import { type TokenCosts, type ToolDefinition, toTokenCosts } from "../../tool-search/estimate-tokens.js";
 import {
   getKeptRest,
@@ -50,7 +50,7 @@ export function renderServers<Result extends ServerResult>(
     return [name, ...(isNarrow ? [] : [kind]), count, ...tokens, latency];
   });
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => textWidth(row[column] ?? ""))),
+    findLargest(rows.map((row) => textWidth(row[column] ?? ""))),
   );
   return results.map((result, index) => {
     const { name, address } = result.server;

@@ -1,3 +1,4 @@
+import { findLargest } from "../../json/json.js";
 import { createInterface } from "node:readline";
 import { isAuthGrant } from "../../config/auth-grant.js";
 import type { ServerConfig } from "../../config/server-config.js";
@@ -43,7 +44,7 @@ const MAX_LINES = 15;
 function formatQuestion(servers: readonly SelectedServer[], terminal: Terminal): string[] {
   const { columns } = createPage(terminal.stderr, terminal.env);
   const names = servers.map(({ name }) => truncateToWidth(name, Math.min(MAX_NAME_WIDTH, columns - 2)));
-  const indent = Math.max(...names.map(textWidth)) + 4;
+  const indent = findLargest(names.map(textWidth)) + 4;
   const isNarrow = columns - indent < MIN_TEXT_WIDTH;
   const rows = servers.flatMap((server, index) => {
     const name = `  ${names[index] ?? ""}`;

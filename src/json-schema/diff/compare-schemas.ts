@@ -1,4 +1,11 @@
-import { isDeepEqual, isStringArray, type JsonObject, toArray, toObject } from "../../json/json.js";
+import {
+  findLargest,
+  isDeepEqual,
+  isStringArray,
+  type JsonObject,
+  toArray,
+  toObject,
+} from "../../json/json.js";
 import { isMultipleOf } from "../keyword-checks.js";
 import { keywordType } from "../keywords.js";
 import { isBreaking, limitChanges, type ParameterChange, prefixChanges } from "./parameter-change.js";
@@ -135,7 +142,7 @@ class SchemaComparison {
     for (const schema of conjuncts) {
       this.#steps.spend(1 + countEntries(schema));
       if (isBreaking(changes)) return changes;
-      if (types.has("array")) changes.push(...this.#compareItems(old, schema));
+      if (types.has("array")) for (const change of this.#compareItems(old, schema)) changes.push(change);
       if (!isBreaking(changes) && !this.#acceptsKeywords(old, schema, types))
         return [...changes, ...NARROWED];
     }
@@ -202,7 +209,7 @@ class SchemaComparison {
     const now = this.#new.itemsOf(schema);
     if (now.tuple.length === 0 && now.rest === true) return [];
     const before = old.map((candidate) => this.#old.itemsOf(candidate));
-    const length = Math.max(now.tuple.length, ...before.map(({ tuple }) => tuple.length));
+    const length = Math.max(now.tuple.length, findLargest(before.map(({ tuple }) => tuple.length)));
     const changes: ParameterChange[] = [];
     for (let index = 0; index <= length; index += 1) {
       this.#steps.spend(old.length);
@@ -212,7 +219,8 @@ class SchemaComparison {
         schemas.filter((item) => item !== true),
         schemaNow,
       );
-      changes.push(...prefixChanges(index < length ? `[${index}]` : "[]", inner));
+      const prefixed = prefixChanges(index < length ? `[${index}]` : "[]", inner);
+      for (const change of prefixed) changes.push(change);
     }
     return changes;
   }

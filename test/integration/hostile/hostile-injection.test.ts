@@ -124,3 +124,58 @@ describe("a schema of a server into which an agent injects arguments does not fa
     });
   });
 });
+
+describe("a tool that cannot be created", () => {
+  it("is excluded with an error in the log; the other tools of all servers are used", async () => {
+    await using server = await startEchoServer();
+    // Together longer than a string can be.
+    const rawString = "x".repeat(1_000_000);
+    const tooLong = text(times(600, () => ({ type: "simpleText", rawString })));
+    const { resources } = createAgent({});
+    const [resource] = resources ?? [];
+    const [tool] = resource?.availableTools ?? [];
+    const broken = { ...tool, name: "broken", argumentProperties: { "$['a']": tooLong } };
+    const logger = new RecordingLogger();
+    await using toolset = await createMcpToolsFromAgent(
+      {
+        resources: [
+          { ...resource, availableTools: [broken, tool] },
+          { ...resource, name: "good" },
+        ],
+      } as AgentDefinition,
+      {
+        servers: { a: { url: server.url }, good: { url: server.url } },
+        naming: { prefix: "server" },
+        logger,
+      },
+    );
+    expect(toolset.tools.map(({ name }) => name)).toEqual(["a__echo", "good__echo"]);
+    expect(logger.lines.filter((line) => line.startsWith("error:"))).toEqual([
+      'error: Server "a", tool "broken": It is excluded because it could not be created: Invalid string length',
+    ]);
+  });
+
+  it("because of a mistake in the agent definition fails the start", async () => {
+    const agent = createAgent({ "$['a']": fixed(1), "$.a": fixed(2) });
+    const failure = await rejection(
+      createMcpToolsFromAgent(agent, { servers: { a: { url: "http://127.0.0.1:1/mcp" } } }),
+    );
+    expect(failure).toMatchObject({
+      kind: "invalid-config",
+      issues: [{ path: `argumentProperties["$.a"]` }],
+    });
+  });
+});
+
+it("an agent definition with the address of a server of 200,000 parameters does not overflow the stack", async () => {
+  await using server = await startEchoServer();
+  const names = times(200_000, (index) => index.toString(36)).join("&");
+  const resource = { server: { url: `${server.url}?${names}` } };
+  await using toolset = await createMcpToolsFromAgent(createAgent({}, resource), {
+    allowInlineServers: "remote",
+  });
+  expect(toolset.tools.map(({ name }) => name)).toEqual(["echo"]);
+  await expect(toolset.callTool({ name: "echo", args: {} })).rejects.toMatchObject({
+    name: "McpRuntimeError",
+  });
+});
