@@ -87,17 +87,20 @@ function describeEmptyAgent({ length }: readonly McpAgentResource[]): string {
     : `All MCP resources of the agent definition (${length}) are disabled, so there are no tools.`;
 }
 
+/** Comparing all names of a file with all names of a server would take too long. */
+const MAX_SUGGESTIONS = 20;
+
 /** Logs, once each, the tools that a resource selects and its server does not list. */
 function createUnlistedWarner(warn: (message: string) => void) {
   const reported = new Set<string>();
   return ({ name, discovery, availableTools }: McpAgentResource, listed: readonly McpToolInfo[]): void => {
     if (discovery.type !== "dynamic" || discovery.allowAll) return;
-    const names = listed.map((tool) => tool.name);
+    const names = new Set(listed.map((tool) => tool.name));
     for (const { name: tool } of availableTools) {
       const key = JSON.stringify([name, tool]);
-      if (names.includes(tool) || reported.has(key)) continue;
+      if (names.has(tool) || reported.has(key)) continue;
       reported.add(key);
-      const hint = suggestMatch(tool, names);
+      const hint = reported.size > MAX_SUGGESTIONS ? "" : suggestMatch(tool, [...names]);
       warn(`Resource "${name}": its server does not list the tool "${tool}" of availableTools.${hint}`);
     }
   };
@@ -142,8 +145,9 @@ function resourceToServerTools(
 
 /** Resource names are the server names, so they must be unique. */
 function findDuplicates(names: readonly string[]): ConfigIssue[] {
-  const duplicates = new Set(names.filter((name, index) => names.indexOf(name) !== index));
-  return [...duplicates].map((name) => ({
+  const seen = new Set<string>();
+  const duplicates = names.filter((name) => seen.size === seen.add(name).size);
+  return [...new Set(duplicates)].map((name) => ({
     path: "resources",
     message: `two enabled resources are named ${JSON.stringify(name)}`,
   }));
