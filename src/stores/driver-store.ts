@@ -15,6 +15,7 @@ import {
   assertStorePrefix,
   quoteKey,
   TIME_LIMITED,
+  toLease,
 } from "./key-value-store.js";
 import {
   assertCallOptions,
@@ -87,7 +88,6 @@ const UNAVAILABLE: FailureExplanation = {
 
 /** A `KeyValueStore` on top of a driver: validates keys and values, enforces time limits, translates errors. */
 export class DriverStore implements KeyValueStore {
-  readonly [TIME_LIMITED] = true;
   readonly watch?: NonNullable<KeyValueStore["watch"]>;
   readonly lease?: NonNullable<KeyValueStore["lease"]>;
   readonly #driver: StoreDriver;
@@ -107,6 +107,10 @@ export class DriverStore implements KeyValueStore {
     }
     const { leases } = driver;
     if (leases !== undefined) this.lease = (key, options) => this.#lease(leases, key, options);
+  }
+
+  get [TIME_LIMITED](): boolean {
+    return true;
   }
 
   async get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {
@@ -298,9 +302,8 @@ class TimeLimitedStore implements LimitedStore {
     const take = (signal: AbortSignal) =>
       (pending = (async () => this.#store.lease?.(key, { ...options, signal }))());
     try {
-      const lease = await this.#run(`lease ${quoted}`, options, take);
-      // Something else that the store returns is for the caller to judge.
-      if (typeof lease?.release !== "function") return lease;
+      const lease = toLease(await this.#run(`lease ${quoted}`, options, take));
+      if (lease === undefined) return undefined;
       return {
         renew: () => this.#run(`renew ${quoted}`, {}, () => lease.renew()),
         release: () => this.#run(`release ${quoted}`, {}, () => lease.release()),

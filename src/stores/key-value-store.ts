@@ -1,4 +1,5 @@
 import type { JsonValue } from "../json/json.js";
+import { hasMethods } from "../config/parse-options.js";
 import { configError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 
@@ -100,8 +101,19 @@ export interface KeyValueStore extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Marks the stores of this package: their operations end within a time limit. */
+/** Marks the stores of this package: their operations end within a time limit. A getter: copies are not marked. */
 export const TIME_LIMITED = Symbol("time-limited");
+
+/**
+ * Validates what a store of an application returns for a lease: nothing means that another client has it.
+ *
+ * @throws TypeError if it is something else that is not a lease
+ */
+export function toLease(lease: unknown): StoreLease | undefined {
+  if (lease === undefined || lease === null || lease === false) return undefined;
+  if (hasMethods(lease, "renew", "release")) return lease as StoreLease;
+  throw new TypeError(`The store returned ${describeValue(lease)} instead of a lease.`);
+}
 
 const MAX_KEY_BYTES = 512;
 const MAX_QUOTE_LENGTH = 120;

@@ -6,9 +6,7 @@ import { type ToolResult, toToolResult } from "../client/tool-result.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { fullHash } from "../json-schema/schema-hash.js";
-import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
-import type { LimitedStore } from "../stores/driver-store.js";
 import type { StoreLease } from "../stores/key-value-store.js";
 import { findPendingCalls, GraphTask } from "./graph-task.js";
 import { callError, deniedError } from "./tool-failure.js";
@@ -95,17 +93,6 @@ const NO_LEASE: ApprovalLease = { release: async () => undefined };
 
 /** A lease is not renewed: it also has to outlive the process that has sent the call. */
 const LEASE_MS = 30 * 86_400_000;
-
-/**
- * Returns `undefined` if a process that shares the store has the lease.
- * @throws TypeError if the store returns something that is not a lease
- */
-async function takeStoreLease(store: LimitedStore, key: string): Promise<ApprovalLease | undefined> {
-  const lease: unknown = await store.lease?.(`approvals/${fullHash(key)}`, { ttlMs: LEASE_MS });
-  if (lease === undefined || lease === null || lease === false) return undefined;
-  if (typeof Reflect.get(Object(lease), "release") === "function") return lease as ApprovalLease;
-  throw new TypeError(`The store returned ${describeValue(lease)} instead of a lease.`);
-}
 
 /** The approvals that were used, by what the checkpointer of this process keeps of their thread. */
 const USED_APPROVALS = new WeakMap<object, Set<string>>();
@@ -215,7 +202,7 @@ class CallAttempts {
     const { approvalStore } = this.#run.runtime.settings;
     if (approvalStore !== undefined) {
       try {
-        return await takeStoreLease(approvalStore, key);
+        return await approvalStore.lease?.(`approvals/${fullHash(key)}`, { ttlMs: LEASE_MS });
       } catch (error) {
         throw configProblem(this.#run, NOT_LEASED, error);
       }

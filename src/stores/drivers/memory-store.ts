@@ -66,7 +66,6 @@ interface MemoryEntry {
 type Limits = Readonly<Record<"maxEntries" | "maxTotalBytes", number>>;
 
 class MemoryStore implements KeyValueStore {
-  readonly [TIME_LIMITED] = true;
   readonly #limits: Limits;
   readonly #now: () => number;
   /** In the order of last use. */
@@ -77,6 +76,10 @@ class MemoryStore implements KeyValueStore {
   constructor(limits: Limits, now: () => number) {
     this.#limits = limits;
     this.#now = now;
+  }
+
+  get [TIME_LIMITED](): boolean {
+    return true;
   }
 
   async get(key: string, options?: StoreCallOptions): Promise<JsonValue | undefined> {

@@ -348,7 +348,7 @@ export class RedisChangeFeed {
       subscription.isSubscribed = true;
       subscription.settle();
       if (subscription.isWatched) this.#notify(undefined);
-      const ping = () => void client.call("ping").catch(() => undefined);
+      const ping = () => void (async () => client.call("ping"))().catch(() => undefined);
       pings = setInterval(ping, this.#options.timeoutMs * TIMEOUTS_PER_PING).unref();
       await ended;
     } finally {

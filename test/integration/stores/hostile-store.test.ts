@@ -1,9 +1,10 @@
 import { expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
-import { registryServers } from "../../../src/manager/index.js";
+import { McpServerManager, registryServers } from "../../../src/manager/index.js";
 import { type KeyValueStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { eventually, NO_RETRY } from "../../fixtures/clients.js";
+import { deferred, eventually, NO_RETRY } from "../../fixtures/clients.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 type Listener = (key: string | undefined) => void;
@@ -64,4 +65,49 @@ it("a record of a registry with many unknown keys is ignored with a short warnin
   expect(warning).toContain('"key0", "key1"');
   expect(warning).toContain("and 99980 more");
   expect(warning.length).toBeLessThan(1_000);
+});
+
+/** A manager of one server and a store that returns these for its leases. The server lists its tools when `ready` resolves. */
+async function startWithLeases(leases: readonly unknown[], ready?: Promise<void>) {
+  const server = await startMcpTestServer({
+    intercept: async ({ body }) => {
+      if (Reflect.get(Object(body), "method") === "tools/list") await ready;
+      return false;
+    },
+  });
+  const logger = new RecordingLogger();
+  let taken = 0;
+  const store = createStore({ lease: async () => leases[taken++] as never });
+  const servers = { srv: { url: server.url, ...NO_RETRY } };
+  const manager = new McpServerManager(servers, { logger, cache: { store } });
+  return disposeWith({ logger, manager, leases: () => taken }, manager, server);
+}
+
+const LEASE = { renew: async () => true, release: async () => undefined };
+
+it.each([null, false])("a cache store whose lease is %s is one whose lease is taken", async (lease) => {
+  await using setup = await startWithLeases([lease, LEASE]);
+  await setup.manager.connect();
+  expect([setup.manager.connected, setup.leases(), setup.logger.warnings]).toEqual([["srv"], 2, []]);
+});
+
+it.each([true, 5, "yes", {}, { renew: LEASE.renew }, { release: LEASE.release }])(
+  "a cache store whose lease is %o causes a warning, and the tools are listed without a lease",
+  async (lease) => {
+    await using setup = await startWithLeases([lease]);
+    await setup.manager.connect();
+    expect(setup.manager.connected).toEqual(["srv"]);
+    expect(setup.logger.warnings.join()).toMatch(/"srv" could not be leased: .* instead of a lease\./);
+  },
+);
+
+it("a lease that throws when it is renewed or released does not end the process", async () => {
+  const renewed = deferred();
+  const fail = () => {
+    renewed.resolve();
+    throw new Error("lost");
+  };
+  await using setup = await startWithLeases([{ renew: fail, release: fail }], renewed.promise);
+  await setup.manager.connect();
+  expect(setup.manager.connected).toEqual(["srv"]);
 });
