@@ -1,5 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { type Clock, settleWithin, systemClock, withDeadline } from "../async/clock.js";
+import { type Clock, delay, settleWithin, systemClock, withDeadline } from "../async/clock.js";
 import { SingleFlight } from "../async/single-flight.js";
 import type { ListToolsOptions, RequestOptions } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
@@ -81,6 +81,8 @@ const LEASE_MS = 3_000;
 const MAX_LEASE_WAIT_MS = 20_000;
 /** How often it requests the lease in the meantime, in case the other process has failed. */
 const LEASE_POLL_MS = 500;
+/** How long it waits at least between two requests: a store can report changes without end. */
+const MIN_LEASE_WAIT_MS = 50;
 /** How long `close()` waits for pending store writes; the stores have shorter timeouts of their own. */
 const MAX_FLUSH_MS = 2_000;
 
@@ -331,11 +333,9 @@ export class ToolCatalog {
 
   #startListing(entry: CatalogEntry, request: ListingRequest): Promise<CachedToolList> {
     const leaseOutcome = this.#acquireLease(entry, request);
-    const fetched = leaseOutcome
-      .then(({ list }) => list ?? this.#fetchList(entry, request))
-      .finally(() => {
-        entry.listing = undefined;
-      });
+    const listing = leaseOutcome.then(({ list }) => list ?? this.#fetchList(entry, request));
+    // Tracked, because no caller waits for it if there is no lease outcome.
+    const fetched = this.#track(listing.finally(() => (entry.listing = undefined)));
     const write = async (): Promise<CachedToolList> => {
       const { list, end } = await leaseOutcome;
       try {
@@ -370,6 +370,7 @@ export class ToolCatalog {
       if (end === "taken") {
         if (!hasWaited) previous = entry.list;
         hasWaited = true;
+        await delay(MIN_LEASE_WAIT_MS, this.#clock, this.#closed);
         await this.#waitForStoreChange(entry);
       } else {
         // Another process may have just released the lease.

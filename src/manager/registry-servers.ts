@@ -33,7 +33,7 @@ const REGISTRY_FIELDS = {
   ),
   /**
    * How often the store is read and the health of the servers is checked. A store with a change feed, such as Redis, is
-   * also read when it reports a change.
+   * also read when it reports a change, at most once a second.
    * @default 60_000
    */
   refreshIntervalMs: option.count,
@@ -59,7 +59,7 @@ export interface RegistryServersOptions extends OptionsOf<typeof REGISTRY_FIELDS
 export interface RegistryServers {
   /**
    * Adds the servers of the registry to a manager, and keeps them up to date until it is closed. Resolves when the store
-   * was read and the servers are being connected. A store that cannot be read is logged, and read again later.
+   * was read once and the servers are being connected. A store that cannot be read is logged, and read again later.
    *
    * @param manager a manager, or `toolset.servers`
    * @throws McpRuntimeError kind `closed` if the manager is closed
@@ -154,6 +154,8 @@ interface DesiredServer {
 /** The store may be written by others: a larger registry is not read completely. */
 const MAX_SERVERS = 1_000;
 const READ_CONCURRENCY = 16;
+/** How long after an update the store is read again because it has reported a change. */
+const UPDATE_INTERVAL_MS = 1_000;
 const PROVIDER = "registry";
 /** Not names of servers. */
 const READ_PROBLEM = "(read)";
@@ -168,9 +170,12 @@ class RegistryFollower {
   /** The last problem of each server, by name, and of the store: each is logged once. */
   readonly #problems = new Map<string, string>();
   readonly #closed = new AbortController();
+  /** The store has reported a change since the last read has started. */
   #isOutdated = false;
   #isStarted = false;
   #updating: Promise<void> | undefined;
+  #updatedAt = Number.NEGATIVE_INFINITY;
+  #cancelNextUpdate: (() => void) | undefined;
 
   constructor(manager: McpServerManager, settings: RegistrySettings) {
     this.#manager = manager;
@@ -181,7 +186,10 @@ class RegistryFollower {
   async start(): Promise<void> {
     const { closed } = this.#manager.serverSet;
     closed.throwIfCancelled();
-    closed.onCancel((reason) => this.#closed.abort(reason));
+    closed.onCancel((reason) => {
+      this.#closed.abort(reason);
+      this.#cancelNextUpdate?.();
+    });
     // Subscribed before the store is read, so that no change is missed.
     await this.#watch().catch((error: unknown) =>
       this.#warn(READ_PROBLEM, `The server registry is not watched: ${printValue(error)}`),
@@ -193,7 +201,7 @@ class RegistryFollower {
 
   async #watch(): Promise<void> {
     const unwatch = await this.#store.watch?.((key) => {
-      if (key === undefined || key.startsWith(PUBLISHED_PREFIX)) void this.#update();
+      if (key === undefined || key.startsWith(PUBLISHED_PREFIX)) this.#onStoreChanged();
     });
     // The store may have been closed before.
     this.#manager.serverSet.closed.onCancel(() => void unwatch?.().catch(() => undefined));
@@ -209,27 +217,46 @@ class RegistryFollower {
     }
   }
 
-  /** Reads the store and changes the servers accordingly. A change during an update causes another one. Never rejects. */
-  #update(): Promise<void> {
+  #onStoreChanged(): void {
     this.#isOutdated = true;
-    this.#updating ??= this.#updateUntilCurrent().finally(() => {
-      this.#updating = undefined;
-    });
+    this.#scheduleUpdate();
+  }
+
+  /** Schedules one update for all changes since the last one: others may report changes without end. */
+  #scheduleUpdate(): void {
+    const { clock } = this.#manager.serverSet.settings;
+    const isScheduled = this.#updating !== undefined || this.#cancelNextUpdate !== undefined;
+    if (!this.#isOutdated || isScheduled || this.#closed.signal.aborted) return;
+    const waitMs = Math.max(0, this.#updatedAt + UPDATE_INTERVAL_MS - clock.now());
+    const update = () => {
+      this.#cancelNextUpdate = undefined;
+      if (this.#isOutdated) void this.#update();
+    };
+    this.#cancelNextUpdate = clock.after(waitMs, update, { unref: true });
+  }
+
+  /** Reads the store once and changes the servers accordingly, or waits for the update in progress. Never rejects. */
+  #update(): Promise<void> {
+    // Not started synchronously: the store may report a change while it is called.
+    this.#updating ??= Promise.resolve().then(() => this.#updateOnce());
     return this.#updating;
   }
 
-  async #updateUntilCurrent(): Promise<void> {
-    while (this.#isOutdated && !this.#closed.signal.aborted) {
-      this.#isOutdated = false;
-      try {
-        this.#apply(await this.#read());
-        this.#problems.delete(READ_PROBLEM);
-      } catch (error) {
-        this.#warn(
-          READ_PROBLEM,
-          `The server registry could not be read, so its servers stay as they are: ${printValue(error)}`,
-        );
-      }
+  async #updateOnce(): Promise<void> {
+    this.#isOutdated = false;
+    try {
+      this.#apply(await this.#read());
+      this.#problems.delete(READ_PROBLEM);
+    } catch (error) {
+      this.#warn(
+        READ_PROBLEM,
+        `The server registry could not be read, so its servers stay as they are: ${printValue(error)}`,
+      );
+    } finally {
+      this.#updating = undefined;
+      this.#updatedAt = this.#manager.serverSet.settings.clock.now();
+      // What has changed during the update.
+      this.#scheduleUpdate();
     }
   }
 

@@ -1,9 +1,10 @@
 import { expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
-import { McpServerManager, registryServers } from "../../../src/manager/index.js";
+import { McpServerManager, publishServer, registryServers } from "../../../src/manager/index.js";
 import { type KeyValueStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { deferred, eventually, NO_RETRY } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { disposeWith } from "../../fixtures/dispose-with.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
@@ -110,4 +111,144 @@ it("a lease that throws when it is renewed or released does not end the process"
   await using setup = await startWithLeases([{ renew: fail, release: fail }], renewed.promise);
   await setup.manager.connect();
   expect(setup.manager.connected).toEqual(["srv"]);
+});
+
+/** A store that calls its listeners whenever it is used, before it does anything. */
+function createNoisyStore(key: string, overrides: Partial<KeyValueStore> = {}) {
+  const listeners: Listener[] = [];
+  const memory = createStore();
+  const calls = { get: 0, list: 0, lease: 0 };
+  const report = (operation: keyof typeof calls) => {
+    calls[operation] += 1;
+    for (const listener of listeners) listener(key);
+  };
+  const store = createStore({
+    ...memory,
+    get: (name) => {
+      report("get");
+      return memory.get(name);
+    },
+    list: (prefix) => {
+      report("list");
+      return memory.list(prefix);
+    },
+    watch: async (listener) => {
+      listeners.push(listener);
+      return async () => undefined;
+    },
+    ...overrides,
+  });
+  return { store, calls, report };
+}
+
+it("a registry whose change feed reports a change whenever it is read does not stop a toolset from starting", async () => {
+  await using server = await startMcpTestServer();
+  const { store } = createNoisyStore("servers/1/a");
+  await publishServer(store, { name: "a", url: server.url });
+  const registry = registryServers(store, { allow: [new URL(server.url).origin] });
+  await using mcp = await createMcpTools({}, { registry, startupWaitMs: 10_000 });
+  expect(mcp.tools.map(({ name }) => name)).toEqual(["a__echo"]);
+});
+
+it("a registry is read once a second at most because of its change feed", async () => {
+  const { store, calls, report } = createNoisyStore("servers/1/a");
+  const clock = new FakeClock();
+  const manager = new McpServerManager({}, { clock });
+  await registryServers(store, { allow: ["https://tools.example.com"] }).attach(manager);
+  for (let seconds = 1; seconds <= 3; seconds += 1) {
+    expect(calls.list).toBe(seconds);
+    for (let count = 0; count < 100; count += 1) report("get");
+    await eventually(() => clock.hasTimerIn(1_000));
+    clock.advance(999);
+    clock.advance(1);
+    await eventually(() => calls.list > seconds);
+  }
+  await manager.close();
+  expect(clock.pending).toBe(0);
+});
+
+it("a change of a registry is read at once after a quiet second, and one during a read after it", async () => {
+  let finishRead: (() => void) | undefined;
+  let isHeld = false;
+  const { store, calls, report } = createNoisyStore("other/key", {
+    list: () => {
+      calls.list += 1;
+      return isHeld ? new Promise((resolve) => (finishRead = () => resolve([]))) : Promise.resolve([]);
+    },
+  });
+  const clock = new FakeClock();
+  await using manager = new McpServerManager({}, { clock });
+  const listeners: Listener[] = [];
+  store.watch = async (listener) => {
+    listeners.push(listener);
+    return async () => undefined;
+  };
+  await registryServers(store, { allow: ["https://tools.example.com"] }).attach(manager);
+  report("get");
+  clock.advance(5_000);
+  expect(calls.list).toBe(1);
+  isHeld = true;
+  for (const listener of listeners) listener("servers/1/a");
+  clock.advance(0);
+  await eventually(() => calls.list === 2);
+  for (const listener of listeners) listener("servers/1/a");
+  clock.advance(1_500);
+  expect(calls.list).toBe(2);
+  finishRead?.();
+  await eventually(() => clock.hasTimerIn(1_000));
+  clock.advance(1_000);
+  await eventually(() => calls.list === 3);
+  finishRead?.();
+});
+
+it("a cache store that reports a change whenever it is used is not asked for a lease without pause", async () => {
+  await using server = await startMcpTestServer();
+  const listeners: Listener[] = [];
+  let leases = 0;
+  const report = () => {
+    for (const listener of listeners) listener(undefined);
+  };
+  const store = createStore({
+    get: async () => void report() as undefined,
+    lease: async () => {
+      leases += 1;
+      report();
+      return undefined;
+    },
+    watch: async (listener) => {
+      listeners.push(listener);
+      return async () => undefined;
+    },
+  });
+  const servers = { srv: { url: server.url, ...NO_RETRY } };
+  const manager = new McpServerManager(servers, { cache: { store } });
+  const connecting = manager.connect().catch((error: unknown) => error);
+  await eventually(() => leases > 2);
+  expect(leases).toBeLessThan(100);
+  await manager.close();
+  expect(await connecting).toMatchObject({ kind: "closed" });
+});
+
+it("pins that cannot be read while a process waits for the list of another one do not end the process", async () => {
+  await using server = await startMcpTestServer();
+  const servers = { srv: { url: server.url, ...NO_RETRY } };
+  const lists = createStore();
+  let leases = 0;
+  const store = createStore({
+    get: async (key) => {
+      if (key.startsWith("tools/")) return lists.get(key);
+      throw new Error("down");
+    },
+    lease: async () => {
+      leases += 1;
+      return undefined;
+    },
+  });
+  await using waiting = new McpServerManager(servers, { cache: { store }, pin: "block" });
+  const connecting = waiting.connect();
+  await eventually(() => leases > 0);
+  await using other = new McpServerManager(servers, { cache: { store: lists } });
+  await other.connect();
+  await connecting;
+  expect(String(waiting.errors.get("srv"))).toContain("Could not connect: Error: down");
 });
