@@ -7,10 +7,11 @@ import {
   optionsSchema,
   parseOptions,
 } from "../config/parse-options.js";
+import { removeRaisedLimits } from "../config/narrow-definition.js";
 import { parseServer } from "../config/parse-server.js";
 import { COMMON_FIELDS, type ServerDefinition } from "../config/server-definition.js";
 import { configError } from "../errors/mcp-runtime-error.js";
-import { describeValue } from "../json/describe-value.js";
+import { describeValue, formatPath } from "../json/describe-value.js";
 import { omitUndefined } from "../json/json.js";
 import { limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -18,6 +19,7 @@ import type { KeyValueStore } from "../stores/key-value-store.js";
 /** The keys of all published servers start with this. Increment the number when the format changes. */
 export const PUBLISHED_PREFIX = "servers/1/";
 
+const SUBJECT = "The published server";
 const NAME_PATTERN = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const NAME_FORMAT = 'letters, digits, "_", "-" and ".", at most 64, starting with a letter or digit';
 const LAMBDA_ARN = /^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(?::[\w$-]+)?$/;
@@ -39,7 +41,7 @@ const PUBLISHED_FIELDS = {
   type: option.oneOf("http", "sse", "websocket", "lambda"),
   /** Which MCP revisions are used. @default "auto" */
   protocol: COMMON_FIELDS.protocol,
-  /** Timeouts of connecting, of one attempt and of a whole call. */
+  /** Timeouts of connecting, of one attempt and of a whole call. They cannot be longer than the defaults, or switched off. */
   timeouts: COMMON_FIELDS.timeouts,
 };
 
@@ -82,17 +84,28 @@ export interface ParsedServerRecord {
   readonly definition: ServerDefinition;
   /** What has to be allowed: the origin of the URL, or the ARN. */
   readonly address: string;
+  /** The paths of the timeouts that are longer than the defaults. The definition is without them. */
+  readonly raised: readonly string[];
 }
 
 /** Throws kind `invalid-config` with all problems. */
 export function parsePublishedServer(value: unknown): ParsedServerRecord {
-  const { name, ...fields } = parseOptions(PUBLISHED_SCHEMA, value, { subject: "The published server" });
+  const { name, ...fields } = parseOptions(PUBLISHED_SCHEMA, value, { subject: SUBJECT });
   const { url, functionName } = fields;
   // A definition has a string, as in the store, where the parser accepts a URL, too.
   const address = url === undefined ? { region: functionName?.split(":")[3] } : { url: String(url) };
-  const definition = omitUndefined({ ...fields, ...address }) as ServerDefinition;
+  const removed: PropertyKey[][] = [];
+  const definition = removeRaisedLimits(
+    omitUndefined({ ...fields, ...address }) as ServerDefinition,
+    removed,
+  );
   parseServer(name, definition);
-  return { name, definition, address: url === undefined ? (functionName ?? "") : new URL(url).origin };
+  return {
+    name,
+    definition,
+    address: url === undefined ? (functionName ?? "") : new URL(url).origin,
+    raised: removed.map(formatPath),
+  };
 }
 
 /**
@@ -107,7 +120,15 @@ export function parsePublishedServer(value: unknown): ParsedServerRecord {
  * ```
  */
 export async function publishServer(store: KeyValueStore, server: PublishedServer): Promise<void> {
-  const { name } = parsePublishedServer(server);
+  const { name, raised } = parsePublishedServer(server);
+  if (raised.length > 0) {
+    const message =
+      "is longer than the default or 0 (no limit), which only the processes that use the server may set";
+    throw configError(
+      SUBJECT,
+      raised.map((path) => ({ path, message })),
+    );
+  }
   const { url, ...fields } = server;
   const record = { ...fields, ...(url === undefined ? {} : { url: String(url) }) };
   await limitStore(store, systemClock).set(toPublishedKey(name), omitUndefined(record));
@@ -136,5 +157,5 @@ export async function isPublished(store: KeyValueStore, name: string): Promise<b
 function toPublishedKey(name: string): string {
   if (typeof name === "string" && NAME_PATTERN.test(name)) return PUBLISHED_PREFIX + name;
   const message = `expected ${NAME_FORMAT}, got ${describeValue(name)}`;
-  throw configError("The published server", [{ path: "name", message }]);
+  throw configError(SUBJECT, [{ path: "name", message }]);
 }

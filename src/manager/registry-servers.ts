@@ -280,14 +280,19 @@ class RegistryFollower {
   /** A record is untrusted input: one that is invalid or not allowed is logged and ignored. */
   #toDesired(name: string, value: unknown): [string, DesiredServer][] {
     try {
-      const { name: recordName, definition, address } = parsePublishedServer(value);
+      const { name: recordName, definition, address, raised } = parsePublishedServer(value);
       const { allow, credentials } = this.#settings;
       const problem = this.#findConflict(name);
       if (recordName !== name) throw new Error("It was written for another name.");
       if (!allow.includes(address)) throw new Error(`Its address ${address} is not in allow.`);
       if (problem !== undefined) throw new Error(problem);
       const complete = { ...credentials[address], ...definition, optional: true } as ServerDefinition;
-      this.#problems.delete(name);
+      if (raised.length === 0) this.#problems.delete(name);
+      else
+        this.#warn(
+          name,
+          `Server "${name}" of the registry is used without its ${raised.join(", ")}: a registry can only shorten timeouts, so the defaults apply.`,
+        );
       return [
         [
           name,

@@ -8,10 +8,16 @@ import { describeValue, formatPath } from "../../json/describe-value.js";
 import { parseJsonPath } from "../../json/json-path.js";
 import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
 import { isAuthGrant } from "../auth-grant.js";
+import {
+  isLongerRequest,
+  removeRaisedLimits,
+  removeRestricted,
+  type RestrictionCheck,
+} from "../narrow-definition.js";
 import { OUTPUT_FIELDS } from "../output-options.js";
 import { flattenIssues, option, type PathIssue, strictObject, ZOD_CONTEXT } from "../parse-options.js";
 import { parseServer } from "../parse-server.js";
-import { SERVER_DEFAULTS, STDIO_CONNECT_MS } from "../server-config.js";
+import { SERVER_DEFAULTS } from "../server-config.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { CONFIG_FORMATS, type ConfigFolders, type ConfigFormat } from "./config-locations.js";
 import type { ConfigProblem, ConfigProblemKind } from "./config-options.js";
@@ -235,37 +241,19 @@ function narrowEntry(
   { timeoutUnitMs }: ConfigFormat,
 ): { readonly entry: JsonObject; readonly removed: PropertyKey[][] } {
   const removed: PropertyKey[][] = [];
-  const narrow = (value: unknown, path: readonly PropertyKey[], isRestricted: RestrictionCheck): unknown => {
-    if (!isPlainObject(value)) return value;
-    const kept = Object.entries(value).filter(([key, item]) => {
-      const isKept = !isRestricted(key, item);
-      if (!isKept) removed.push([...path, key]);
-      return isKept;
-    });
-    return Object.fromEntries(kept);
-  };
-  const narrowTools = (tools: JsonObject) =>
-    Object.entries(tools).map(([name, rule]) => [name, narrow(rule, ["tools", name], isOperatorRule)]);
-  const { tools, command } = entry;
-  const connectMs = command === undefined ? SERVER_DEFAULTS.timeouts.connectMs : STDIO_CONNECT_MS;
-  const isRaisedTimeout = exceeds({ ...SERVER_DEFAULTS.timeouts, connectMs });
-  const options = omitUndefined({
-    tools: isPlainObject(tools) ? Object.fromEntries(narrowTools(tools)) : tools,
-    limits: narrow(entry["limits"], ["limits"], isRaisedLimit),
-    timeouts: narrow(
-      entry["timeouts"],
-      ["timeouts"],
-      (key, value) => value === 0 || isRaisedTimeout(key, value),
-    ),
-    retry: narrow(entry["retry"], ["retry"], exceeds(SERVER_DEFAULTS.retry)),
-    session: narrow(entry["session"], ["session"], exceeds(SERVER_DEFAULTS.session)),
-  });
+  const narrowRule = ([name, rule]: [string, unknown]) => [
+    name,
+    removeRestricted(rule, isOperatorRule, { path: ["tools", name], removed }),
+  ];
+  const { tools } = entry;
+  const options = isPlainObject(tools)
+    ? { tools: Object.fromEntries(Object.entries(tools).map(narrowRule)) }
+    : {};
+  const narrowed = removeRaisedLimits({ ...entry, ...options }, removed);
   const isRestricted: RestrictionCheck = (key, value) =>
     key === "timeout" ? isLongerRequest(value, timeoutUnitMs) : isOperatorOption(key, value);
-  return { entry: narrow({ ...entry, ...options }, [], isRestricted) as JsonObject, removed };
+  return { entry: removeRestricted(narrowed, isRestricted, { path: [], removed }) as JsonObject, removed };
 }
-
-type RestrictionCheck = (key: string, value: unknown) => boolean;
 
 /** Options that allow more, or that change what models see in place of those of the toolset. */
 function isOperatorOption(key: string, value: unknown): boolean {
@@ -281,25 +269,6 @@ function isOperatorRule(key: string, value: unknown): boolean {
   if (key === "inputValidation") return value !== "error";
   if (key === "timeoutMs") return isLongerRequest(value);
   return key === "idempotent" ? value !== false : key === "args" || key === "description";
-}
-
-/** Numbers above the defaults. Keys without a default are not limited. */
-function exceeds(defaults: object): RestrictionCheck {
-  const limits = new Map<string, unknown>(Object.entries(defaults));
-  return (key, value) => {
-    const limit = limits.get(key);
-    return typeof value === "number" && typeof limit === "number" && value > limit;
-  };
-}
-
-function isRaisedLimit(key: string, value: unknown): boolean {
-  // The limit of the toolset is not known here.
-  return key === "contentChars" || exceeds(SERVER_DEFAULTS.limits)(key, value);
-}
-
-/** 0 is no limit. */
-function isLongerRequest(value: unknown, unitMs = 1): boolean {
-  return value === 0 || (typeof value === "number" && value * unitMs > SERVER_DEFAULTS.timeouts.requestMs);
 }
 
 function toRestrictedOption(path: readonly PropertyKey[]): ServerProblem {

@@ -15,10 +15,10 @@ import {
   withdrawServer,
 } from "../../../src/manager/index.js";
 import { dynamoStore, type KeyValueStore, memoryStore, redisStore } from "../../../src/stores/index.js";
-import { startMcpTestServer } from "../../../src/testing/index.js";
+import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 import { getChildScript } from "../../fixtures/child-scripts.js";
-import { eventually } from "../../fixtures/clients.js";
+import { deferred, eventually } from "../../fixtures/clients.js";
 import { disposeWith } from "../../fixtures/dispose-with.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
 import { LambdaEndpoint, stubAwsEnvironment } from "../../fixtures/lambda-endpoint.js";
@@ -292,6 +292,36 @@ describe("a server registry", () => {
     await expect(registry.attach(manager)).rejects.toMatchObject({ kind: "closed" });
   });
 
+  it("cannot switch off or raise the timeouts of calls to its servers", async () => {
+    const started = deferred();
+    const hang: TestTool = {
+      name: "hang",
+      run: (_, { signal }) => {
+        started.resolve();
+        return new Promise((resolve) => signal.addEventListener("abort", () => resolve("")));
+      },
+    };
+    await using server = await startMcpTestServer({ tools: [hang] });
+    await using store = memoryStore();
+    const timeouts = { connectMs: 5_000, requestMs: 0, totalMs: 0, taskMs: 3_600_001 };
+    await store.set("servers/1/weather", { name: "weather", url: server.url, timeouts });
+    const clock = new FakeClock();
+    const logger = new RecordingLogger();
+    await using manager = new McpServerManager({}, { clock, logger });
+    await registryServers(store, { allow: [new URL(server.url).origin] }).attach(manager);
+    await manager.waitFor("weather");
+    const call = manager.serverSet.get("weather").client.callTool({ name: "hang" });
+    const failure = expect(call).rejects.toMatchObject({ kind: "timeout" });
+    await started.promise;
+    clock.advance(60_000);
+    await failure;
+    // The registry was read again, and the warning is not repeated.
+    await eventually(() => clock.hasTimerIn(60_000));
+    expect(logger.warnings).toEqual([
+      'Server "weather" of the registry is used without its timeouts.requestMs, timeouts.totalMs, timeouts.taskMs: a registry can only shorten timeouts, so the defaults apply.',
+    ]);
+  });
+
   it.each<[string, object, string]>([
     ["no option", {}, "allow"],
     ["an empty list", { allow: [] }, "allow"],
@@ -317,6 +347,16 @@ describe("a server registry", () => {
     ["no address", { name: "x" }, "expected either url or functionName"],
     ["a file", { name: "x", url: "file:///etc" }, "url"],
     ["a function without its ARN", { name: "x", functionName: "mcp" }, "the ARN of a Lambda function"],
+    [
+      "a timeout above the default",
+      { name: "x", url: "https://a.example.com", timeouts: { totalMs: 600_001 } },
+      "timeouts.totalMs: is longer than the default",
+    ],
+    [
+      "no timeout",
+      { name: "x", url: "https://a.example.com", timeouts: { requestMs: 0 } },
+      "timeouts.requestMs: is longer than the default or 0 (no limit)",
+    ],
     ["an invalid name", { name: "../x", url: "https://a.example.com" }, "name: expected letters"],
   ])("cannot publish %s", async (_, server, text) => {
     await using store = memoryStore();
