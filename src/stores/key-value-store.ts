@@ -77,7 +77,8 @@ export interface KeyValueStore extends AsyncDisposable {
   /**
    * Returns the keys that start with `prefix`, sorted. An entry may be deleted before it is read.
    *
-   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `invalid-config` (invalid prefix)
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `too-large` (more than a million entries),
+   * `invalid-config` (invalid prefix)
    */
   list(prefix: string, options?: StoreCallOptions): Promise<string[]>;
   /**

@@ -12,6 +12,7 @@ import {
   type StoreDriver,
 } from "../driver-store.js";
 import { InvalidEntryError } from "../entry-codec.js";
+import { ListingLimit } from "../listing-limit.js";
 import {
   type NamespacedStoreOptions,
   resolveStoreOptions,
@@ -181,6 +182,7 @@ class DynamoDriver implements StoreDriver {
   };
 
   async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
+    const limit = new ListingLimit(cancellation);
     const keys: string[] = [];
     const request = {
       ConsistentRead: true,
@@ -200,6 +202,7 @@ class DynamoDriver implements StoreDriver {
         cancellation,
       );
       const page = response as dynamo.QueryCommandOutput;
+      await limit.addPage(page.Items?.length ?? 0);
       for (const { sk, expires } of page.Items ?? []) {
         const hasExpired = expires?.N !== undefined && Number(expires.N) * 1000 <= this.#config.now();
         if (sk?.S !== undefined && !hasExpired) keys.push(sk.S);

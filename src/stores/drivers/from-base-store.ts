@@ -10,6 +10,7 @@ import {
   STORE_FIELDS,
 } from "../store-options.js";
 import { InvalidEntryError, isLiveEntry } from "../entry-codec.js";
+import { ListingLimit } from "../listing-limit.js";
 
 /** Options of `fromBaseStore`. */
 export interface BaseStoreOptions extends NamespacedStoreOptions {
@@ -45,6 +46,9 @@ export function fromBaseStore(
   const message = "expected a BaseStore of @langchain/core/stores or of @langchain/langgraph";
   throw configError("The store", [{ path: "", message }]);
 }
+
+/** How many items are requested, or how many names are read, before other work may run. */
+const PAGE_SIZE = 100;
 
 const BASE_STORE_SCHEMA = optionsSchema<BaseStoreOptions>({
   ...STORE_FIELDS,
@@ -83,15 +87,19 @@ function createLangChainDriver(
       await store.mdelete([toStoreName(namespace, key)]);
     },
     async list(prefix, cancellation) {
-      const keys: string[] = [];
+      const limit = new ListingLimit(cancellation);
+      const keys = new Set<string>();
+      let names = 0;
       for await (const name of store.yieldKeys(toStoreName(namespace, prefix))) {
         cancellation.throwIfCancelled();
+        names += 1;
+        if (names % PAGE_SIZE === 0) await limit.addPage(PAGE_SIZE);
         const key = typeof name === "string" ? toKey(namespace, name) : undefined;
         if (key?.startsWith(prefix) !== true) continue;
         const text = await read(key).catch(() => undefined);
-        if (isLiveEntry(text, key, now())) keys.push(key);
+        if (isLiveEntry(text, key, now())) keys.add(key);
       }
-      return keys;
+      return [...keys];
     },
   };
 }
@@ -145,8 +153,6 @@ export interface LangGraphStore {
   ): Promise<readonly LangGraphItem[]>;
 }
 
-const PAGE_SIZE = 100;
-
 function createLangGraphDriver(store: LangGraphStore, { namespace, now }: ResolvedStoreOptions): StoreDriver {
   return {
     name: "the LangGraph store",
@@ -164,16 +170,21 @@ function createLangGraphDriver(store: LangGraphStore, { namespace, now }: Resolv
       await store.delete([namespace], key);
     },
     async list(prefix, cancellation) {
+      const limit = new ListingLimit(cancellation);
       const keys = new Set<string>();
+      const seen = new Set<string>();
       for (let offset = 0, isLast = false; !isLast; offset += PAGE_SIZE) {
-        cancellation.throwIfCancelled();
         const page = await store.search([namespace], { limit: PAGE_SIZE, offset });
+        await limit.addPage(page.length);
+        const seenBefore = seen.size;
         for (const item of page) {
+          seen.add(JSON.stringify([item.namespace, item.key]));
           // A search also returns items of nested namespaces, which are skipped.
           const isOwn = item.namespace.length === 1 && item.key.startsWith(prefix);
           if (isOwn && isLiveEntry(getText(item), item.key, now())) keys.add(item.key);
         }
-        isLast = page.length < PAGE_SIZE;
+        // A store that ignores `offset` returns the same items again.
+        isLast = page.length < PAGE_SIZE || seen.size === seenBefore;
       }
       return [...keys];
     },

@@ -16,6 +16,7 @@ import {
   type StoreDriver,
 } from "../driver-store.js";
 import { InvalidEntryError } from "../entry-codec.js";
+import { ListingLimit } from "../listing-limit.js";
 import {
   type NamespacedStoreOptions,
   resolveStoreOptions,
@@ -121,11 +122,12 @@ class RedisDriver implements StoreDriver {
     const pattern = `${escapePattern(fullPrefix + prefix)}*`;
     const matches = new Set<string>();
     const scan = async (node: Pick<RedisClient, "call">) => {
+      const limit = new ListingLimit(cancellation);
       let cursor = "0";
       do {
-        cancellation.throwIfCancelled();
         const page = await node.call("scan", cursor, "match", pattern, "count", SCAN_STEP);
         const [next, keys] = page as [string, string[]];
+        await limit.addPage(keys.length);
         for (const key of keys) matches.add(key.slice(fullPrefix.length));
         cursor = next;
       } while (cursor !== "0");

@@ -205,11 +205,11 @@ it("a cache store that reports a change whenever it is used is not asked for a l
   await using server = await startMcpTestServer();
   const listeners: Listener[] = [];
   let leases = 0;
-  const report = () => {
+  const report = (): undefined => {
     for (const listener of listeners) listener(undefined);
   };
   const store = createStore({
-    get: async () => void report() as undefined,
+    get: async () => report(),
     lease: async () => {
       leases += 1;
       report();
