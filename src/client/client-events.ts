@@ -97,9 +97,12 @@ interface RequestEvent {
   readonly server: string;
   /** The MCP method: `tools/call`, `tools/list` … */
   readonly method: string;
-  /** The called tool, by its name on the server; `undefined` for other requests. */
+  /**
+   * The called tool, by its name on the server, without known secret values and hidden characters, and truncated to 1,024
+   * characters; `undefined` for other requests.
+   */
   readonly tool: string | undefined;
-  /** The requested prompt. */
+  /** The requested prompt, like `tool`. */
   readonly prompt: string | undefined;
   /** The requested resource, without user info, query and fragment. */
   readonly resource: string | undefined;

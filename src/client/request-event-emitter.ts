@@ -8,6 +8,9 @@ import { type ClientContext, redactedSessionId, type RequestWrapper } from "./cl
 import type { Handler, RequestContext } from "./request-context.js";
 import { toPlainCallerContext } from "./resolve-identity.js";
 
+/** Longer names of tools and prompts are truncated: a model can invent a name of any length. */
+const MAX_NAME_LENGTH = 1_024;
+
 export interface EventDependencies extends ClientContext {
   readonly config: () => Pick<ServerConfig, "address">;
 }
@@ -85,9 +88,11 @@ export class RequestEventEmitter {
     request.requestId ??= randomUUID();
     const { token, requestId } = request;
     const { name, uri } = params;
-    const prompt = method === "prompts/get" && typeof name === "string" ? name : undefined;
+    const loggableTool = tool === undefined ? undefined : redactor.sanitize(tool, MAX_NAME_LENGTH);
+    const isPrompt = method === "prompts/get" && typeof name === "string";
+    const prompt = isPrompt ? redactor.sanitize(name, MAX_NAME_LENGTH) : undefined;
     const resource = typeof uri === "string" ? redactUri(redactor.redact(uri)) : undefined;
-    return { token, requestId, server, method, tool, prompt, resource };
+    return { token, requestId, server, method, tool: loggableTool, prompt, resource };
   }
 
   /** A listener may read it later: until then the request keeps its secrets redacted. */

@@ -38,7 +38,7 @@ export interface ClientMetrics extends CallMetrics {
   readonly handshakes: { readonly successes: number; readonly failures: number };
   /** Number of sessions that the server lost. */
   readonly sessionsLost: number;
-  /** By tool name. Beyond the first 100 names, calls are counted together as `(others)`. */
+  /** By tool name. Beyond the first 100 names, and 1,024 characters of a name, calls are counted together as `(others)`. */
   readonly tools: Readonly<Record<string, CallMetrics>>;
   /** Other requests, by method. */
   readonly methods: Readonly<Record<string, CallMetrics>>;
@@ -58,7 +58,8 @@ interface EndedRequest {
 
 /** Limits memory: a server or a model can invent any number of names. */
 const MAX_NAMES = 100;
-/** Counts all names beyond the limit; not a valid tool name. */
+const MAX_NAME_LENGTH = 1_024;
+/** Counts all names beyond the limits; not a valid tool name. */
 const OVERFLOW_NAME = "(others)";
 
 /** Collects the metrics of a client. A successful call costs a few additions. */
@@ -156,7 +157,8 @@ class CallCounter {
 function counterFor(counters: Map<string, CallCounter>, name: string): CallCounter {
   const existing = counters.get(name);
   if (existing !== undefined) return existing;
-  if (counters.size >= MAX_NAMES && name !== OVERFLOW_NAME) return counterFor(counters, OVERFLOW_NAME);
+  const isExcess = counters.size >= MAX_NAMES || name.length > MAX_NAME_LENGTH;
+  if (isExcess && name !== OVERFLOW_NAME) return counterFor(counters, OVERFLOW_NAME);
   const counter = new CallCounter();
   counters.set(name, counter);
   return counter;

@@ -1,7 +1,10 @@
+import { createHash } from "node:crypto";
 import type { Attributes } from "@opentelemetry/api";
 import type { RequestEnded } from "../../client/client-events.js";
 import type { ServerEndpoint } from "../../config/server-config.js";
 import type { CallerContext } from "../../client/call-options.js";
+import { RPC_CODES } from "../../errors/rpc-codes.js";
+import { takeStart } from "../../errors/sanitize-text.js";
 import { isPlainObject, omitUndefined } from "../../json/json.js";
 
 type Transport = ServerEndpoint["transport"];
@@ -26,6 +29,51 @@ export function requestAttributes({ server, method, tool, prompt }: RequestIdent
     "gen_ai.prompt.name": prompt,
     "langchain_mcp.server": server,
   });
+}
+
+/** Stands for all values beyond a limit, as in the semantic conventions. */
+const OTHER = "_OTHER";
+const STANDARD_CODES: ReadonlySet<number> = new Set(Object.values(RPC_CODES));
+/** Limits the label sets of metrics: a server or a model can invent any number of names. */
+const MAX_NAMES = 100;
+const MAX_NAME_LENGTH = 256;
+/** The limit for the ids of a run, which a model or an application chooses. */
+const MAX_ID_LENGTH = 1_024;
+
+/** Replaces what a server or a model chooses and what has too many values for a metric. */
+export class MetricLabels {
+  /** The recorded names of tools and prompts, by server. */
+  readonly #names = new Map<string, Set<string>>();
+
+  /** The first names of a server are kept. */
+  limitNames({ server, method, tool, prompt }: RequestIdentity): RequestIdentity {
+    return { server, method, tool: this.#limit(server, tool), prompt: this.#limit(server, prompt) };
+  }
+
+  #limit(server: string, name: string | undefined): string | undefined {
+    if (name === undefined) return undefined;
+    const names = this.#names.get(server) ?? new Set();
+    this.#names.set(server, names);
+    if (names.has(name)) return name;
+    if (names.size >= MAX_NAMES || name.length > MAX_NAME_LENGTH) return OTHER;
+    names.add(name);
+    return name;
+  }
+}
+
+/** The attributes of an outcome for metrics: of the error codes only those of JSON-RPC and MCP. */
+export function outcomeLabels(outcome: OperationOutcome): Attributes {
+  const attributes = outcomeAttributes(outcome);
+  const code = outcome.error?.code;
+  if (code === undefined || STANDARD_CODES.has(code)) return attributes;
+  const type = outcome.kind === "tool-error" ? {} : omitUndefined({ "error.type": outcome.kind });
+  return { ...attributes, ...type, "rpc.response.status_code": OTHER };
+}
+
+/** The id of a session may give access to it, so only a hash is recorded. */
+export function sessionAttributes(sessionId: string | undefined): Attributes {
+  if (sessionId === undefined) return {};
+  return { "mcp.session.id": createHash("sha256").update(sessionId).digest("hex").slice(0, 32) };
 }
 
 type OperationOutcome = Pick<RequestEnded, "endpoint" | "protocolVersion" | "kind"> &
@@ -67,5 +115,5 @@ export function runAttributes(context: CallerContext | undefined): Attributes {
 }
 
 function nonEmptyString(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return typeof value === "string" && value !== "" ? takeStart(value, MAX_ID_LENGTH) : undefined;
 }

@@ -9,7 +9,7 @@ import { traceRequests } from "./trace-requests.js";
 import { CLIENT_INFO } from "../../config/message-transport.js";
 import { onMcpEvent, type McpEvents } from "../../manager/mcp-events.js";
 import { joinOrStart } from "./process-singleton.js";
-import { outcomeAttributes, requestAttributes } from "./attributes.js";
+import { MetricLabels, outcomeLabels, requestAttributes } from "./attributes.js";
 
 /** The handle returned by {@link instrumentMcp}. */
 export interface McpInstrumentation {
@@ -72,16 +72,17 @@ function recordMetrics({ metrics }: OtelApi, { meterProvider = metrics }: McpIns
         "Duration of MCP requests, including retries and reconnects.",
       );
       const sessions = createHistogram("mcp.client.session.duration", "Duration of MCP sessions.");
+      const labels = new MetricLabels();
       const recordOperation = (event: McpEvents["requestEnded"] | McpEvents["handshakeEnded"]) =>
         operations.record(event.latencyMs / 1_000, {
-          ...requestAttributes(event),
-          ...outcomeAttributes(event),
+          ...requestAttributes(labels.limitNames(event)),
+          ...outcomeLabels(event),
         });
       return [
         onMcpEvent("requestEnded", recordOperation),
         onMcpEvent("handshakeEnded", recordOperation),
         onMcpEvent("sessionEnded", (event) => {
-          const attributes = { "langchain_mcp.server": event.server, ...outcomeAttributes(event) };
+          const attributes = { "langchain_mcp.server": event.server, ...outcomeLabels(event) };
           sessions.record(event.durationMs / 1_000, attributes);
         }),
       ];

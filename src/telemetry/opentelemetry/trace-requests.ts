@@ -1,11 +1,13 @@
 import type { TextMapPropagator, Context, TextMapSetter, Attributes, Span, Tracer } from "@opentelemetry/api";
 import { CLIENT_INFO } from "../../config/message-transport.js";
 import { configError } from "../../errors/mcp-runtime-error.js";
+import { MAX_MESSAGE_LENGTH } from "../../errors/redaction.js";
+import { truncate } from "../../errors/sanitize-text.js";
 import { onMcpEvent, type McpEvents } from "../../manager/mcp-events.js";
 import type { McpInstrumentationOptions, OtelApi } from "./instrumentation-options.js";
 import { joinOrStart } from "./process-singleton.js";
 import { ignoreRejection, isPromiseLike, omitUndefined } from "../../json/json.js";
-import { outcomeAttributes, requestAttributes, runAttributes } from "./attributes.js";
+import { outcomeAttributes, requestAttributes, runAttributes, sessionAttributes } from "./attributes.js";
 
 /** The options that affect spans: callers that share a provider must agree on them. */
 const SPAN_OPTIONS = ["propagator", "propagateTo", "recordContent", "parent"] as const;
@@ -188,12 +190,14 @@ class SpanRecorder {
     this.#openSpans.delete(token);
     span.setAttributes({
       ...outcomeAttributes(event),
-      ...omitUndefined({ "mcp.session.id": sessionId }),
+      ...sessionAttributes(sessionId),
       ...extraAttributes,
     });
     if (kind !== undefined) {
       const { ERROR: code } = this.#api.SpanStatusCode;
-      span.setStatus(error === undefined ? { code } : { code, message: error.message });
+      span.setStatus(
+        error === undefined ? { code } : { code, message: truncate(error.message, MAX_MESSAGE_LENGTH) },
+      );
     }
     span.end();
   }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
@@ -17,6 +18,7 @@ import { instrumentMcp } from "../../../src/telemetry/opentelemetry/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { userInput, createScriptedModel } from "../../fixtures/agents.js";
 import { createTestClient, eventually, echo, rejection, deferred } from "../../fixtures/clients.js";
+import { sendError, startRawServer } from "../../fixtures/raw-server.js";
 import { startEraServer } from "../../fixtures/era-server.js";
 import { createStdioClient } from "../../fixtures/stdio-servers.js";
 import { Tracing } from "../../fixtures/tracing.js";
@@ -45,6 +47,13 @@ function traceparentOf(span: Pick<Span, "spanContext">): string {
   return `00-${traceId}-${spanId}-01`;
 }
 
+function hashSessionId(id: string | undefined): string {
+  return createHash("sha256")
+    .update(id ?? "")
+    .digest("hex")
+    .slice(0, 32);
+}
+
 describe("a call in OpenTelemetry", () => {
   it("is a span that follows the MCP conventions, with its handshake as a child", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
@@ -58,7 +67,7 @@ describe("a call in OpenTelemetry", () => {
     expect(span.instrumentationScope).toMatchObject({ name: "langchain-mcp-runtime" });
     const transportAttributes = {
       "mcp.protocol.version": expect.stringMatching(/^20\d\d-/),
-      "mcp.session.id": client.sessionId,
+      "mcp.session.id": hashSessionId(client.sessionId),
       "network.transport": "tcp",
       "network.protocol.name": "http",
       "server.address": "127.0.0.1",
@@ -284,6 +293,26 @@ describe("a failure in OpenTelemetry", () => {
     ]);
   });
 
+  it("of a tool or prompt with a long name is a span with its start, without secrets and hidden characters", async () => {
+    await using server = await startRawServer((raw) => {
+      if (raw.httpMethod !== "POST" || raw.method === "initialize" || raw.id === undefined) return false;
+      return sendError(raw, { code: -32602, message: "unknown" });
+    });
+    await using tracing = await Tracing.start();
+    await using client = new McpClient({
+      name: "test",
+      url: server.url,
+      headers: { "x-api-key": "private-key-7" },
+      protocol: "legacy",
+    });
+    await rejection(client.callTool({ name: `find\u202e private-k\u200bey-7 ${"x".repeat(5_000_000)}` }));
+    const { name, attributes, status } = tracing.spans.at(-1) ?? {};
+    expect(name).toMatch(/^tools\/call find \[redacted\] /u);
+    expect(JSON.stringify([name, attributes, status]).length).toBeLessThan(20_000);
+    expect(attributes?.["gen_ai.tool.name"]).toMatch(/^find \[redacted\] /u);
+    expect(client.metrics().tools).toHaveProperty(["(others)", "calls"], 1);
+  });
+
   it("that is retried, or that lost the session, is an event of the span", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
@@ -346,6 +375,65 @@ describe("metrics", () => {
       expect(attributes).toMatchObject({ "network.transport": "tcp", "server.address": "127.0.0.1" });
       expect(attributes).not.toHaveProperty("mcp.session.id");
     }
+  });
+
+  it("have the codes of JSON-RPC and MCP, and the failure kind for codes that a server invents", async () => {
+    let code = 0;
+    await using server = await startRawServer((raw) => {
+      if (raw.method !== "tools/call") return false;
+      code += 1;
+      return sendError(raw, { code: code === 1 ? -32602 : -code, message: "failed" });
+    });
+    await using tracing = await Tracing.start();
+    await using client = new McpClient({
+      name: "test",
+      url: server.url,
+      retry: false,
+      circuitBreaker: false,
+    });
+    for (let attempt = 0; attempt < 20; attempt += 1) await rejection(client.callTool(call));
+    const labels = (await tracing.collectMeasurements())
+      .filter(({ attributes }) => attributes["gen_ai.tool.name"] === "get_weather")
+      .map(({ attributes, value }) => [
+        attributes["error.type"],
+        attributes["rpc.response.status_code"],
+        attributes["langchain_mcp.failure.kind"],
+        value.count,
+      ]);
+    expect(labels).toEqual([
+      ["-32602", "-32602", "invalid-request", 1],
+      ["server-error", "_OTHER", "server-error", 19],
+    ]);
+    expect(tracing.spans.at(-1)?.attributes).toMatchObject({ "error.type": "-20" });
+  });
+
+  it("have the first hundred names of the tools and prompts of each server", async () => {
+    await using server = await startRawServer();
+    await using tracing = await Tracing.start();
+    await using first = new McpClient({ name: "first", url: server.url });
+    await using second = new McpClient({ name: "second", url: server.url });
+    for (let index = 0; index < 110; index += 1) await first.callTool({ name: `invented_${index}` });
+    await first.callTool({ name: "invented_0" });
+    await second.callTool({ name: "forecast" });
+    await second.callTool({ name: "x".repeat(300) });
+    const names = (await tracing.collectMeasurements())
+      .filter(({ attributes }) => attributes["mcp.method.name"] === "tools/call")
+      .map(({ attributes, value }) => [
+        attributes["langchain_mcp.server"],
+        attributes["gen_ai.tool.name"],
+        value.count,
+      ]);
+    expect(names.length).toBe(103);
+    expect(names.slice(0, 2)).toEqual([
+      ["first", "invented_0", 2],
+      ["first", "invented_1", 1],
+    ]);
+    expect(names.slice(99)).toEqual([
+      ["first", "invented_99", 1],
+      ["first", "_OTHER", 10],
+      ["second", "forecast", 1],
+      ["second", "_OTHER", 1],
+    ]);
   });
 });
 
