@@ -4,6 +4,7 @@ import { type Clock, systemClock, withDeadline, settleWithin } from "../async/cl
 import type { JsonValue } from "../json/json.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
+import { describeThrown, printValue } from "../errors/sanitize-text.js";
 import { toExpiresAt, decodeEntry, encodeEntry, InvalidEntryError } from "./entry-codec.js";
 import {
   type KeyValueStore,
@@ -362,16 +363,17 @@ const REDIS_ARGUMENT_ECHO = /,? with args beginning with:.*/s;
 
 /**
  * Errors of client libraries carry the failed command with all arguments, the connection and the password.
- * Only name, code, redacted message and stack are copied.
+ * Only name, code, redacted message and stack are copied. The message may be any JSON that a server has returned.
  */
 function redactedCopy(error: Error, redactor: Redactor): Error & { readonly code?: string } {
-  const message = redactor
-    .redact(error.message.replace(REDIS_ARGUMENT_ECHO, ""))
-    .slice(0, MAX_MESSAGE_LENGTH);
-  const code: unknown = Reflect.get(error, "code") ?? /^[A-Z]{3,}(?= )/.exec(error.message)?.[0];
+  const text = describeThrown(error);
+  const message = redactor.redact(text.replace(REDIS_ARGUMENT_ECHO, "")).slice(0, MAX_MESSAGE_LENGTH);
+  const code: unknown = Reflect.get(error, "code") ?? /^[A-Z]{3,}(?= )/.exec(text)?.[0];
   const copy = Object.assign(new Error(message), typeof code === "string" ? { code } : {});
-  copy.name = error.name;
-  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
-  copy.stack = [`${error.name}: ${message}`, ...frames].join("\n");
+  copy.name = printValue(error.name);
+  const frames = printValue(error.stack ?? "")
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line));
+  copy.stack = [`${copy.name}: ${message}`, ...frames].join("\n");
   return copy;
 }

@@ -80,9 +80,9 @@ function send(
   if (durable === true) return sendDurably(run, { call, options, approval }, inputs);
   const isRecorded = approval !== undefined && options.idempotent !== true;
   const caller = isRecorded ? createApprovedCaller(run, approval) : runtime.caller;
-  return inputs === undefined
-    ? caller.callTool(call, options)
-    : sendWithInput(caller, inputs, { call, options });
+  if (inputs !== undefined) return sendWithInput(caller, inputs, { run, call, options });
+  run.hasBegunSending = true;
+  return caller.callTool(call, options);
 }
 
 interface CallToSend {
@@ -102,6 +102,7 @@ async function sendDurably(
   const task = options.task === true || isOptional;
   try {
     return await sendWithInput(durableCall, inputs, {
+      run,
       call,
       options: { ...options, idempotent: false, task },
     });
@@ -179,9 +180,10 @@ function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: Appro
 async function sendWithInput(
   caller: Pick<ToolCaller, "callTool">,
   inputs: InputSource,
-  { call, options }: CallToSend,
+  { run, call, options }: CallToSend & { readonly run: ToolRun },
 ): Promise<ToolResult> {
   let input: CallInput | undefined = await inputs.first();
+  run.hasBegunSending = true;
   for (;;) {
     const result = await caller.callTool(call, { ...options, input });
     if (result.inputRequired === undefined) return result;

@@ -55,8 +55,9 @@ export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
     const text = `Tool "${runtime.schema.info.name}" exceeded the timeout of its caller.`;
     return callError(runtime, "timeout", text, { cause });
   }
-  // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
   const redactor = createRedactor(run);
+  if (run.hasBegunSending) return unexpectedError(run, error, redactor);
+  // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
   const text = `A hook or rule function failed before the call: ${printValue(error)}`;
   runtime.warn(redactor?.sanitize(text) ?? text);
   return deniedError(
@@ -64,6 +65,15 @@ export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
     "a check before the call failed.",
     redactor ? redactor.redactCause(error) : error,
   );
+}
+
+/** The server may have run the call, so the model must not read that it was denied. */
+function unexpectedError({ runtime }: ToolRun, error: unknown, redactor?: Redactor): McpRuntimeError {
+  const text = `The call to tool "${runtime.schema.info.name}" failed unexpectedly after it was sent: ${printValue(error)}`;
+  const message = redactor?.sanitize(text) ?? text;
+  runtime.warn(message);
+  const cause = redactor ? redactor.redactCause(error) : error;
+  return callError(runtime, "invalid-response", message, { outcomeUnknown: true, attempts: 1, cause });
 }
 
 /** Redacts injected values: before the call is sent, the redactor of its server does not know them. */

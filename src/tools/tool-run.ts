@@ -173,6 +173,8 @@ export class ToolRun {
    * another run has started it for the same approval.
    */
   isRejected = false;
+  /** Whether the call was passed to the client: from then on, the server may have run it. */
+  hasBegunSending = false;
   /** The injected values that must not be shown: hooks and functions of rules may quote them in what they throw. */
   secrets: readonly string[] | undefined;
 

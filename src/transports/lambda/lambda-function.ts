@@ -138,7 +138,8 @@ function rejectedError(
   const { server, functionName, redactor } = context;
   const retryAt = toRetryAt(headers["retry-after"]);
   const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
-  const quote = (text: string) => redactor.excerpt(text);
+  // The SDK copies the fields of the response into the error: the message may be any JSON.
+  const quote = (value: unknown) => redactor.excerpt(printValue(value));
   const isServiceError = error instanceof Error && "$fault" in error;
   const detail = isServiceError ? ` (${quote(error.name)}): ${quote(error.message)}` : ".";
   const hint = hintFor(kind, status);

@@ -259,6 +259,37 @@ describe("AWS", () => {
     expect(endpoint.received("tools/call")).toHaveLength(1);
   });
 
+  it.each([{ message: { a: 1 } }, { message: ["x"], __type: "Odd", name: {}, stack: 5 }, { message: null }])(
+    "returns an error whose message is not a string: %j",
+    async (body) => {
+      await using endpoint = await LambdaEndpoint.start((invocation) => {
+        if (invocation.message.method === "tools/list")
+          return {
+            jsonrpc: "2.0",
+            id: invocation.message.id,
+            result: { tools: [{ name: "pay", inputSchema: { type: "object" } }] },
+          };
+        return createFunction(({ response }) => {
+          response.writeHead(500, { "content-type": "application/json" }).end(JSON.stringify(body));
+          return RESPONDED;
+        })(invocation);
+      });
+      await using client = createLambdaClient(endpoint);
+      expect(await rejection(client.callTool({ name: "pay" }))).toMatchObject({
+        kind: "server-error",
+        status: 500,
+        outcomeUnknown: true,
+      });
+      await using mcp = await createMcpTools({
+        function: { functionName: "tools", region: "eu-north-1", endpoint: endpoint.url, ...NO_RETRY },
+      });
+      const toolCall = { type: "tool_call", id: "1", name: "function__pay", args: {} };
+      const { content } = (await mcp.tools[0]?.invoke(toolCall)) as { readonly content: string };
+      expect(content).toContain("may have run");
+      expect(content).not.toContain("denied");
+    },
+  );
+
   it("or a proxy returns an HTML page", async () => {
     await using endpoint = await LambdaEndpoint.start(
       createFunction(({ response }) => {

@@ -6,6 +6,7 @@ import { limitConcurrency } from "../../../src/client/middleware/concurrency.js"
 import { observe } from "../../../src/client/middleware/observe.js";
 import type { RequestContext } from "../../../src/client/request-context.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
+import { Redactor } from "../../../src/errors/redaction.js";
 import { deferred, rejection } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { createRequest } from "../../fixtures/request-context.js";
@@ -81,7 +82,8 @@ describe("an observed request", () => {
       hasStartListeners: false,
       onEnd: (request: RequestContext) => void ended.push(request),
     };
-    const observed = observe({ server, clock, requestEvents: requestEvents as never });
+    const redactor = new Redactor();
+    const observed = observe({ server, clock, redactor, requestEvents: requestEvents as never });
     return { observed, ended, clock };
   }
 

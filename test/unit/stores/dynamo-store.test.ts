@@ -128,6 +128,18 @@ describe("a DynamoDB store", () => {
     },
   );
 
+  it("reports an error of AWS whose message is not a string", async () => {
+    await using aws = await startRawServer(({ response }) => {
+      response.writeHead(400, { "content-type": "application/x-amz-json-1.0" });
+      response.end(JSON.stringify({ __type: "Odd", message: { a: 1 }, stack: 5 }));
+    });
+    vi.stubEnv("AWS_ACCESS_KEY_ID", "key");
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
+    const endpoint = new URL(aws.url).origin;
+    await using store = dynamoStore("entries", { region: "local", endpoint, ...options });
+    expect(await rejection(store.get("k"))).toMatchObject({ kind: "unavailable" });
+  });
+
   it.each([[""], [undefined]])("requires a table name, not %j", (table) => {
     expect(catchConfigError(() => dynamoStore(table as string)).issues).toMatchObject([{ path: "table" }]);
   });
