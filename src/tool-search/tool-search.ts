@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { option, type OptionsOf } from "../config/parse-options.js";
-import { printValue, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { toObject } from "../json/json.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { estimateTokens } from "./estimate-tokens.js";
+import { OptionalStep } from "./optional-step.js";
 import { type SearchField, SearchIndex } from "./search-index.js";
 import { type EmbeddingsLike, VectorCache } from "./vector-cache.js";
 
@@ -36,7 +37,7 @@ export const SEARCH_FIELDS = {
   maxTokens: option.count,
   /**
    * Ranks by meaning as well as by words: any LangChain embeddings. The ranks are combined (reciprocal rank fusion). If the
-   * embeddings fail, the search goes on with words alone.
+   * embeddings fail or take more than 5 s, the search goes on with words alone.
    *
    * @default tools are ranked by words only
    */
@@ -49,7 +50,7 @@ export const SEARCH_FIELDS = {
   store: option.withMethods<KeyValueStore>(["get", "set"]),
   /**
    * Puts the best tools in another order: returns their names, the best first. Names that are missing follow in the order
-   * they had.
+   * they had. If it fails or takes more than 5 s, the order is kept.
    *
    * @default the order is kept
    */
@@ -117,12 +118,12 @@ export class ToolSearch {
   readonly #index = new SearchIndex<string>();
   readonly #options: ToolSearchOptions;
   readonly #vectors: VectorCache | undefined;
-  readonly #warn: (message: string) => void;
+  readonly #rerankStep: OptionalStep;
 
   constructor(options: ToolSearchOptions = {}, warn: (message: string) => void = () => undefined) {
     const { embeddings, store } = options;
     this.#options = options;
-    this.#warn = warn;
+    this.#rerankStep = new OptionalStep({ failure: "rerank failed; the order by words is used", warn });
     this.#vectors = embeddings === undefined ? undefined : new VectorCache(embeddings, store, warn);
   }
 
@@ -164,7 +165,7 @@ export class ToolSearch {
     const { rerank } = this.#options;
     if (rerank === undefined || ranked.length === 0) return ranked;
     const candidates = ranked.slice(0, MAX_CANDIDATES);
-    try {
+    const first = await this.#rerankStep.run(async () => {
       const names = await rerank(
         query,
         candidates.map(({ tool: { name, description, mcp } }) => ({
@@ -173,12 +174,9 @@ export class ToolSearch {
           server: mcp.server,
         })),
       );
-      const first = names.flatMap((name) => candidates.find(({ tool }) => tool.name === name) ?? []);
-      return [...new Set([...first, ...ranked])];
-    } catch (error) {
-      this.#warn(`rerank failed; the order by words is used: ${printValue(error)}`);
-      return ranked;
-    }
+      return names.flatMap((name) => candidates.find(({ tool }) => tool.name === name) ?? []);
+    });
+    return first === undefined ? ranked : [...new Set([...first, ...ranked])];
   }
 
   /** Adds what is not indexed, and returns the tools by their keys in the index. */

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { printValue } from "../errors/sanitize-text.js";
 import { systemClock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
+import { describeValue } from "../json/describe-value.js";
 import { limitStore, type LimitedStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
+import { OptionalStep } from "./optional-step.js";
 
 /** LangChain's `Embeddings`, as far as a search needs them. */
 export interface EmbeddingsLike {
@@ -22,7 +23,7 @@ const STORE_READS = 16;
 export class VectorCache {
   readonly #embeddings: EmbeddingsLike;
   readonly #store: LimitedStore | undefined;
-  readonly #warn: (message: string) => void;
+  readonly #step: OptionalStep;
   readonly #vectors = new Map<string, readonly number[]>();
   /** Vectors of different models cannot be compared, so the keys of a shared store depend on it. */
   readonly #model: string;
@@ -32,51 +33,69 @@ export class VectorCache {
     const { model, modelName, dimensions } = embeddings as { [name: string]: unknown } & EmbeddingsLike;
     this.#model = JSON.stringify([embeddings.constructor.name, model ?? modelName, dimensions]);
     this.#store = store === undefined ? undefined : limitStore(store, systemClock);
-    this.#warn = warn;
+    this.#step = new OptionalStep({
+      failure: "The embeddings failed; tools are ranked by words alone",
+      warn,
+    });
   }
 
-  /** Returns how similar each text is to the query; `undefined` if the embeddings fail. */
+  /** Returns how similar each text is to the query; `undefined` if the embeddings fail or take too long. */
   async compare(query: string, texts: readonly string[]): Promise<number[] | undefined> {
-    try {
-      const [queryVector, vectors] = await Promise.all([
-        this.#embeddings.embedQuery(query),
-        this.#embed(texts),
-      ]);
-      return vectors.map((vector) => getCosine(queryVector, vector));
-    } catch (error) {
-      this.#warn(`The embeddings failed; tools are ranked by words alone: ${printValue(error)}`);
-      return undefined;
-    }
-  }
-
-  async #embed(texts: readonly string[]): Promise<(readonly number[])[]> {
+    const queryVector = await this.#step.run(async () => {
+      const vector: unknown = await this.#embeddings.embedQuery(query);
+      if (isVector(vector)) return vector;
+      throw new TypeError(
+        `embedQuery returned ${describeValue(vector)}, expected an array of finite numbers`,
+      );
+    });
+    if (queryVector === undefined) return undefined;
+    const { length } = queryVector;
     const keys = texts.map((text) => createHash("sha256").update(`${this.#model}\n${text}`).digest("hex"));
-    const byKey = new Map(keys.map((key, index) => [key, texts[index] as string]));
-    await this.#readStored(keys);
-    const missing = [...new Set(keys)].filter((key) => !this.#vectors.has(key));
+    await this.#readStored(this.#findMissing(keys, length), length);
+    const missing = this.#findMissing(keys, length);
     if (missing.length > 0) {
-      const made = await this.#embeddings.embedDocuments(missing.map((key) => byKey.get(key) as string));
-      for (const [index, key] of missing.entries()) {
-        const vector = made[index] ?? [];
-        this.#vectors.set(key, vector);
-        void this.#store
-          ?.set(`${STORE_PREFIX}${key}`, vector, { ttlMs: STORE_TTL_MS })
-          .catch(() => undefined);
-      }
+      const textByKey = new Map(keys.map((key, index) => [key, texts[index] as string]));
+      const missingTexts = new Map(missing.map((key) => [key, textByKey.get(key) as string]));
+      // Vectors that come after the time limit are there for a later search.
+      const added = await this.#step.run(() => this.#embed(missingTexts, length));
+      if (added === undefined) return undefined;
     }
-    const vectors = keys.map((key) => this.#vectors.get(key) ?? []);
+    const similarities = keys.map((key) => getCosine(queryVector, this.#vectors.get(key) ?? []));
     if (this.#vectors.size > MAX_VECTORS) this.#evict(new Set(keys));
-    return vectors;
+    return similarities;
   }
 
-  async #readStored(keys: readonly string[]): Promise<void> {
+  /** The texts without a vector that can be compared with a vector of this length. */
+  #findMissing(keys: readonly string[], length: number): string[] {
+    return [...new Set(keys)].filter((key) => this.#vectors.get(key)?.length !== length);
+  }
+
+  /** Adds the vectors of all texts, or none: the order of an incomplete array is not known. */
+  async #embed(textByKey: ReadonlyMap<string, string>, length: number): Promise<true> {
+    const vectors: unknown = await this.#embeddings.embedDocuments([...textByKey.values()]);
+    if (!Array.isArray(vectors) || vectors.length !== textByKey.size)
+      throw new TypeError(`embedDocuments did not return an array of ${textByKey.size} vectors`);
+    const invalid = vectors.findIndex((vector) => !isVector(vector, length));
+    if (invalid !== -1)
+      throw new TypeError(
+        `embedDocuments returned ${describeValue(vectors[invalid])} as a vector, expected an array of ${length} finite numbers, as embedQuery returns it`,
+      );
+    for (const [index, key] of [...textByKey.keys()].entries()) {
+      const vector = vectors[index] as readonly number[];
+      this.#vectors.set(key, vector);
+      void this.#store?.set(`${STORE_PREFIX}${key}`, vector, { ttlMs: STORE_TTL_MS }).catch(() => undefined);
+    }
+    return true;
+  }
+
+  /** A stored vector of another length is not used: the model may have changed. */
+  async #readStored(keys: readonly string[], length: number): Promise<void> {
     const store = this.#store;
     if (store === undefined) return;
-    const missing = keys.filter((key) => !this.#vectors.has(key));
     try {
-      await mapConcurrent(missing, STORE_READS, async (key) => {
+      await mapConcurrent(keys, STORE_READS, async (key) => {
         const stored = await store.get(`${STORE_PREFIX}${key}`);
-        if (isVector(stored)) this.#vectors.set(key, stored);
+        if (isVector(stored, length)) this.#vectors.set(key, stored);
       });
     } catch {
       // A store that hangs would delay each read: the vectors that are missing are made instead.
@@ -88,10 +107,12 @@ export class VectorCache {
   }
 }
 
-function isVector(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "number");
+function isVector(value: unknown, length?: number): value is readonly number[] {
+  if (!Array.isArray(value) || value.length === 0) return false;
+  return (length === undefined || value.length === length) && value.every((item) => Number.isFinite(item));
 }
 
+/** Returns 0 for vectors that cannot be compared. */
 function getCosine(left: readonly number[], right: readonly number[]): number {
   if (left.length !== right.length) return 0;
   let [dot, leftSquares, rightSquares] = [0, 0, 0];
@@ -101,6 +122,6 @@ function getCosine(left: readonly number[], right: readonly number[]): number {
     leftSquares += value * value;
     rightSquares += other * other;
   }
-  const norm = Math.sqrt(leftSquares * rightSquares);
-  return norm === 0 ? 0 : dot / norm;
+  const cosine = dot / (Math.sqrt(leftSquares) * Math.sqrt(rightSquares));
+  return Number.isFinite(cosine) ? cosine : 0;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { createMcpTools } from "../../../src/index.js";
+import { createMcpTools, type McpTool } from "../../../src/index.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import type { KeyValueStore } from "../../../src/stores/key-value-store.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
@@ -105,6 +105,121 @@ describe("ToolSearch with embeddings", () => {
     expect([hits[0]?.tool.mcp.name, embeddings.embedded.length]).toEqual(["rain", 103]);
     // Only the first batch: each would wait until it times out.
     expect(reads).toBe(16);
+  });
+});
+
+/** Dispose them before servers are closed, which takes real time. */
+function useFakeTimers(): Disposable {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  return { [Symbol.dispose]: () => void vi.useRealTimers() };
+}
+
+/** Searches for the time that is given, by a clock of the test, and returns the names that were found. */
+async function searchFor(toolSearch: ToolSearch, ms: number, query: string, tools: readonly McpTool[]) {
+  const searching = toolSearch.search({ query, tools });
+  await vi.advanceTimersByTimeAsync(ms);
+  const { hits } = await searching;
+  return hits.map(({ tool }) => tool.mcp.name);
+}
+
+describe("a function that ToolSearch waits for", () => {
+  const never = () => new Promise<never>(() => undefined);
+
+  it.each([
+    ["embedQuery", { embeddings: { embedQuery: never, embedDocuments: never } }],
+    ["embedDocuments", { embeddings: { embedQuery: async () => [1], embedDocuments: never } }],
+    ["rerank", { rerank: never }],
+  ])("and that never settles, is not used for a while, with one warning: %s", async (_, options) => {
+    const warnings: string[] = [];
+    await using office = await openTools();
+    using _timers = useFakeTimers();
+    const toolSearch = new ToolSearch(options, (message) => warnings.push(message));
+    const found = await Promise.all([
+      searchFor(toolSearch, 5_000, "music", office.tools),
+      searchFor(toolSearch, 0, "bill", office.tools),
+    ]);
+    expect(found).toEqual([["song"], ["invoice"]]);
+    expect(await searchFor(toolSearch, 0, "music", office.tools)).toEqual(["song"]);
+    expect(warnings).toEqual([expect.stringContaining("did not settle within 5000 ms")]);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(await searchFor(toolSearch, 5_000, "music", office.tools)).toEqual(["song"]);
+    expect(warnings).toHaveLength(2);
+  });
+
+  it("is used after the pause, with vectors that came too late", async () => {
+    const embeddings = new TopicEmbeddings();
+    const gate = deferred();
+    let calls = 0;
+    const slow = {
+      embedQuery: (text: string) => embeddings.embedQuery(text),
+      embedDocuments: async (texts: string[]) => {
+        calls += 1;
+        await gate.promise;
+        return embeddings.embedDocuments(texts);
+      },
+    };
+    await using office = await openTools();
+    using _timers = useFakeTimers();
+    const toolSearch = new ToolSearch({ embeddings: slow });
+    expect(await searchFor(toolSearch, 5_000, "wet weather", office.tools)).toEqual([]);
+    gate.resolve();
+    await vi.advanceTimersByTimeAsync(30_000);
+    const [first] = await searchFor(toolSearch, 0, "wet weather", office.tools);
+    expect([first, calls]).toEqual(["rain", 1]);
+  });
+});
+
+describe("vectors that cannot be compared", () => {
+  const valid = [1, 0.1, 0.1];
+
+  it.each<[string, unknown, (texts: string[]) => unknown]>([
+    ["a query that is no vector", "nope", (texts) => texts.map(() => valid)],
+    ["a query with NaN", [Number.NaN, 1, 1], (texts) => texts.map(() => valid)],
+    ["no array", valid, () => ({})],
+    ["too few", valid, () => [valid]],
+    ["null", valid, (texts) => texts.map((_, index) => (index === 0 ? null : valid))],
+    ["undefined", valid, (texts) => texts.map((_, index) => (index === 0 ? undefined : valid))],
+    ["empty", valid, (texts) => texts.map(() => [])],
+    ["with Infinity", valid, (texts) => texts.map(() => [1, Number.POSITIVE_INFINITY, 1])],
+    ["of another length", valid, (texts) => texts.map(() => [1, 1])],
+  ])("are not kept, and tools are ranked by words: %s", async (_, queryVector, embedDocuments) => {
+    const warnings: string[] = [];
+    const topics = new TopicEmbeddings();
+    let isValid = false;
+    const embeddings = {
+      embedQuery: async (text: string) => (isValid ? topics.embedQuery(text) : (queryVector as number[])),
+      embedDocuments: async (texts: string[]) =>
+        isValid ? topics.embedDocuments(texts) : (embedDocuments(texts) as number[][]),
+    };
+    const store = memoryStore();
+    await using office = await openTools();
+    const toolSearch = new ToolSearch({ embeddings, store }, (message) => warnings.push(message));
+    const find = async (query: string) => {
+      const { hits } = await toolSearch.search({ query, tools: office.tools });
+      return hits.map(({ tool }) => tool.mcp.name);
+    };
+    expect(await find("music")).toEqual(["song"]);
+    expect(warnings).toEqual([expect.stringContaining("ranked by words alone")]);
+    expect(await store.list("")).toEqual([]);
+    isValid = true;
+    expect((await find("wet weather"))[0]).toBe("rain");
+  });
+
+  it("in a store, of another length, are made again", async () => {
+    const embeddings = new TopicEmbeddings();
+    const store = { ...memoryStore(), get: async () => [1, 2], set: async () => undefined };
+    expect((await search({ embeddings, store: store as unknown as KeyValueStore }, "wet weather"))[0]).toBe(
+      "rain",
+    );
+    expect(embeddings.embedded).toHaveLength(3);
+  });
+
+  it("because their squares exceed all numbers, count as not similar", async () => {
+    const embeddings = {
+      embedQuery: async () => [1e200, 1],
+      embedDocuments: async (texts: string[]) => texts.map(() => [1e308, 1]),
+    };
+    expect((await search({ embeddings }, "music"))[0]).toBe("song");
   });
 });
 
