@@ -98,7 +98,7 @@ export class RequestContext implements SessionRequest, RequestTracker {
   wireId: string | number | undefined;
   /** How often the request was passed to a session. */
   attempts = 0;
-  /** An earlier attempt that was retried may have run. */
+  /** An earlier attempt that was retried, or a fallback, may have run. */
   mayHaveRun = false;
   /** Connecting used up `connectMs`: the request is not retried, because the caller has waited long enough. */
   hasConnectTimedOut = false;

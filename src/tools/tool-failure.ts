@@ -114,6 +114,7 @@ export const EMPTY_ARTIFACT: ToolArtifact = {
   content: [],
 };
 
+const NOT_RUN = " The tool was not run.";
 const TRY_OTHERWISE = "Try another way, or tell the user.";
 const TRY_LATER = "Try again later, or continue without it and say so.";
 const NOT_AGAIN = "Do not call it again unless you are asked to.";
@@ -124,11 +125,11 @@ const REPORT_TO_USER = "Calling it again will not help. Tell the user.";
  * them. Only the cancellation of a task is not thrown.
  */
 const FAILURE_TEXTS: Partial<Record<FailureKind, readonly [summary: string, hint: string]>> = {
-  "session-lost": ["The server keeps losing the session. The tool was not run.", TRY_LATER],
-  "not-sent": ["The server cannot be reached. The tool was not run.", TRY_LATER],
+  "session-lost": [`The server keeps losing the session.${NOT_RUN}`, TRY_LATER],
+  "not-sent": [`The server cannot be reached.${NOT_RUN}`, TRY_LATER],
   "connection-lost": ["The connection was lost before the response arrived.", TRY_LATER],
   timeout: ["The tool did not respond in time.", TRY_LATER],
-  "rate-limited": ["The server rejected the call: too many requests. The tool was not run.", TRY_LATER],
+  "rate-limited": [`The server rejected the call: too many requests.${NOT_RUN}`, TRY_LATER],
   unavailable: ["The server is not available.", TRY_LATER],
   "server-error": ["The server failed.", TRY_OTHERWISE],
   unauthorized: ["The credentials for this call are missing, or the server rejected them.", REPORT_TO_USER],
@@ -137,10 +138,7 @@ const FAILURE_TEXTS: Partial<Record<FailureKind, readonly [summary: string, hint
   "invalid-response": ["The response cannot be used.", TRY_OTHERWISE],
   "too-large": ["The response is too large.", "Ask for less."],
   "unsupported-protocol": ["The server uses an unsupported protocol version.", REPORT_TO_USER],
-  "circuit-open": [
-    "The server failed repeatedly and is not called for a while. The tool was not run.",
-    TRY_LATER,
-  ],
+  "circuit-open": [`The server failed repeatedly and is not called for a while.${NOT_RUN}`, TRY_LATER],
   denied: ["The call was denied.", NOT_AGAIN],
   cancelled: ["Its task was cancelled.", NOT_AGAIN],
 };
@@ -153,7 +151,9 @@ const MAY_HAVE_RUN = "The tool may have run: check before you call it again.";
  * JSON-RPC error. Other messages may contain hosts and paths.
  */
 export function toFailureMessage(error: McpRuntimeError, toolName: string): string {
-  const [summary, hint] = FAILURE_TEXTS[error.kind] ?? ["It failed.", TRY_OTHERWISE];
+  const [text, hint] = FAILURE_TEXTS[error.kind] ?? ["It failed.", TRY_OTHERWISE];
+  // An earlier attempt or a fallback may have run the tool, although the last attempt has not.
+  const summary = error.outcomeUnknown ? text.replace(NOT_RUN, "") : text;
   // The tool ran, but its result cannot be used: the message was written by this package.
   const isOwnMessage = error.kind === "invalid-response" && !error.outcomeUnknown;
   const isSafe =

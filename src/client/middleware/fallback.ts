@@ -1,8 +1,8 @@
-import { type Clock, type DeadlineOptions, raceDeadline } from "../../async/clock.js";
+import { type Clock, raceDeadline } from "../../async/clock.js";
 import type { FallbackCall, FallbackClient, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { printValue } from "../../errors/sanitize-text.js";
+import { appendSentence, printValue } from "../../errors/sanitize-text.js";
 import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined, toObject } from "../../json/json.js";
 import { getCreatedTask } from "../tasks/mcp-task.js";
 import { mayHaveRun } from "../policies/failure-policies.js";
@@ -47,16 +47,15 @@ export function fallback(
       return result;
     } catch (error) {
       if (!(error instanceof McpRuntimeError) || NO_FALLBACK_KINDS.has(error.kind)) throw error;
-      const { cancellation } = request;
-      const ms = Math.max(MIN_FALLBACK_MS, request.deadlineAt - clock.now());
-      const createError = () => new Error(`it did not settle within ${Math.ceil(ms)} ms (timeouts.totalMs)`);
-      const replacement = await tryFallback(
+      const { result, mayHaveRun: reason } = await tryFallback(
         () => respond(withRequestDetails(error, request, server), call()),
-        { ms, clock, cancellation, createError },
-        (message) => events.warn(message),
+        { request, clock, warn: (message) => events.warn(message) },
       );
-      if (replacement === undefined) throw error;
-      return replacement;
+      if (result !== undefined) return result;
+      if (reason === undefined) throw error;
+      throw error.with({
+        message: appendSentence(error.message, `Its fallback may have run the call: ${reason}.`),
+      });
     }
   };
 }
@@ -115,29 +114,49 @@ function tryRecord(record: () => unknown, warn: (message: string) => void): void
   }
 }
 
+/** A result, or why the fallback may have run the call although it has none. */
+interface FallbackOutcome {
+  readonly result?: JsonObject | undefined;
+  readonly mayHaveRun?: string;
+}
+
+interface FallbackAttempt extends Pick<FallbackDependencies, "clock"> {
+  readonly request: RequestContext;
+  readonly warn: (message: string) => void;
+}
+
 /**
  * A failed fallback causes a warning, and the original failure is kept. A promise is waited for until the deadline, and
  * until the caller aborts or the client is closed.
  */
 async function tryFallback(
   respond: () => unknown,
-  deadline: DeadlineOptions,
-  warn: (message: string) => void,
-): Promise<unknown> {
+  { request, clock, warn }: FallbackAttempt,
+): Promise<FallbackOutcome> {
+  const { cancellation, deadlineAt } = request;
+  const ms = Math.max(MIN_FALLBACK_MS, deadlineAt - clock.now());
+  const timeout = new Error(`it did not settle within ${Math.ceil(ms)} ms (timeouts.totalMs)`);
   try {
     const response = respond();
-    const returned = isPromiseLike(response) ? await raceDeadline(deadline, response) : response;
-    if (returned === undefined) return undefined;
+    const returned = isPromiseLike(response)
+      ? await raceDeadline({ ms, clock, cancellation, createError: () => timeout }, response)
+      : response;
+    if (returned === undefined) return {};
     const result = toCallResult(returned);
-    if (result !== undefined) return result;
+    if (result !== undefined) return { result };
     warn(
       "The fallback returned an invalid result; the original failure is kept. Return a result of callTool, an object with content or structuredContent, a string, or an array of content blocks.",
     );
+    return {};
   } catch (error) {
-    deadline.cancellation.throwIfCancelled();
+    const isCutOff = error === timeout || cancellation.isCancelled;
+    const isInDoubt = isCutOff || (error instanceof McpRuntimeError && mayHaveRun(error));
+    request.mayHaveRun ||= isInDoubt;
+    cancellation.throwIfCancelled();
     warn(`The fallback failed; the original failure is kept: ${printValue(error)}`);
+    if (!isInDoubt) return {};
+    return { mayHaveRun: isCutOff ? timeout.message : "it was sent, and its outcome is not known" };
   }
-  return undefined;
 }
 
 /** Accepts the result of another tool, content as LangChain has it, and plain results. */

@@ -638,6 +638,64 @@ describe("a fallback", () => {
   });
 });
 
+describe("a fallback that is another client and may have run the call", () => {
+  const unreachable = { url: "http://127.0.0.1:1/mcp" };
+
+  it("fails after it was sent: the kept failure says so, also to the model", async () => {
+    await using server = await startMcpTestServer();
+    await using spare = createTestClient(server, QUICK_RETRY);
+    await spare.ensureSession();
+    server.addFault(cut, { method: "tools/call" });
+    await using client = createTestClient(unreachable, { ...QUICK_RETRY, fallback: spare });
+    const error = await rejection(client.callTool(echo()));
+    expect(error).toMatchObject({ kind: "not-sent", outcomeUnknown: true });
+    expect(error.message).toContain("Its fallback may have run the call");
+    expect(server.executions).toHaveLength(1);
+    await using source = await startMcpTestServer();
+    await using mcp = await createMcpTools({ echoes: { url: source.url, ...QUICK_RETRY, fallback: spare } });
+    await source.stop();
+    const toolCall = { type: "tool_call", id: "1", name: "echoes__echo", args: { text: "x" } };
+    const { content } = (await mcp.tools[0]?.invoke(toolCall)) as unknown as { readonly content: string };
+    expect(content).toContain("The tool may have run: check before you call it again.");
+    expect(content).not.toContain("was not run");
+    expect(server.executions).toHaveLength(2);
+  });
+
+  it("does not respond in time: the kept failure says so", async () => {
+    await using server = await startMcpTestServer();
+    await using spare = createTestClient(server, QUICK_RETRY);
+    server.addFault({ type: "hang" }, { method: "tools/call" });
+    const clock = new FakeClock();
+    const definition = { retry: false, fallback: spare, timeouts: { totalMs: 5_000 } } as const;
+    await using client = createTestClient(unreachable, definition, { clock });
+    const failure = rejection(client.callTool(echo()));
+    await server.waitFor("tools/call");
+    clock.advance(5_000);
+    const error = await failure;
+    expect(error).toMatchObject({ kind: "not-sent", outcomeUnknown: true });
+    expect(error.message).toContain("it did not settle within 5000 ms");
+  });
+
+  it("is running when the client is closed: the failure says so", async () => {
+    await using server = await startMcpTestServer();
+    await using spare = createTestClient(server, QUICK_RETRY);
+    server.addFault({ type: "hang" }, { method: "tools/call" });
+    const client = createTestClient(unreachable, { retry: false, fallback: spare });
+    const failure = rejection(client.callTool(echo()));
+    await server.waitFor("tools/call");
+    await client.close();
+    expect(await failure).toMatchObject({ kind: "closed", outcomeUnknown: true });
+  });
+
+  it("provably has not run it: the kept failure is not changed", async () => {
+    await using spare = createTestClient(unreachable, { retry: false });
+    await using client = createTestClient(unreachable, { retry: false, fallback: spare });
+    const error = await rejection(client.callTool(echo()));
+    expect(error).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
+    expect(error.message).not.toContain("fallback");
+  });
+});
+
 describe("a failure after several attempts", () => {
   it("has outcomeUnknown when an earlier attempt may have run", async () => {
     await using server = await startMcpTestServer();
