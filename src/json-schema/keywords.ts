@@ -1,3 +1,5 @@
+import { hasHiddenCharacters, pluralize, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { formatPath } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
 import { JSON_TYPES } from "./schema-type-model.js";
 
@@ -169,3 +171,41 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
 
 /** References that depend on the evaluation path. */
 export const DYNAMIC_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicRef", "$recursiveRef"]);
+
+const ASCII_TEXT = /^[ -~]*$/;
+
+/** Whether a value or a name has characters that hide something. */
+export function hasHiddenText(value: unknown): value is string {
+  return typeof value === "string" && !ASCII_TEXT.test(value) && hasHiddenCharacters(value);
+}
+
+const MAX_HIDDEN_WARNINGS = 10;
+
+/** Describes the places of values and properties that have hidden characters, and that models do not see. */
+export function describeHiddenTexts(schema: JsonObject): string[] {
+  const warnings: string[] = [];
+  const warn = (texts: readonly unknown[], noun: string, path: readonly string[]) => {
+    const count = texts.filter(hasHiddenText).length;
+    if (count === 0) return;
+    const place = stripHiddenCharacters(formatPath(path));
+    warnings.push(`Models do not see ${pluralize(count, noun)} with hidden characters at ${place}.`);
+  };
+  const pending: { readonly node: JsonObject; readonly path: readonly string[] }[] = [
+    { node: schema, path: [] },
+  ];
+  // The array grows during the iteration.
+  for (const { node, path } of pending) {
+    if (warnings.length >= MAX_HIDDEN_WARNINGS) break;
+    for (const [keyword, value] of Object.entries(node)) {
+      const place = [...path, keyword];
+      if (keyword === "enum" || keyword === "const") warn([value].flat(), "value", place);
+      // Those of the root have a warning of their own: providers reject them.
+      if (keyword === "properties" && path.length > 0) warn(Object.keys(toObject(value)), "name", place);
+      if (ANNOTATIONS.has(keyword)) continue;
+      for (const [index, child] of toArray(value).entries())
+        if (isPlainObject(child)) pending.push({ node: child, path: [...place, String(index)] });
+      if (isPlainObject(value)) pending.push({ node: value, path: place });
+    }
+  }
+  return warnings;
+}

@@ -4,6 +4,7 @@ import { type JsonObject, omitUndefined, toArray, toObject } from "../json/json.
 import { describeTypeModel, intendedTypes, isUnconstrained } from "./describe-type-model.js";
 import { LinearPatterns } from "./linear-pattern.js";
 import { NOTE_LABELS, readTypeModel } from "./read-type-model.js";
+import { describeHiddenTexts, hasHiddenText } from "./keywords.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
 import { StepBudget, tryWithinBudget } from "./step-budget.js";
 import {
@@ -46,6 +47,12 @@ interface WriteLimits extends DetailLevel {
   /** Texts that were written, unless they are repeated. */
   readonly writtenTexts: Set<string> | undefined;
   readonly truncated: { isAny: boolean };
+  readonly hidden: HiddenTexts;
+}
+
+/** Whether values or names of properties were not written because of hidden characters in them. */
+interface HiddenTexts {
+  isAny: boolean;
 }
 
 const FULL_DETAIL = { maxDepth: 40, descriptionChars: 16_384, valueChars: 8_000 };
@@ -77,14 +84,16 @@ const OUTLINE_LEVEL: DetailLevel = {
   repetition: "first-only",
 };
 
-function toWriteLimits(level: DetailLevel, maxChars: number): WriteLimits {
+function toWriteLimits(level: DetailLevel, maxChars: number, hidden: HiddenTexts): WriteLimits {
   const writtenTexts = level.repetition === "all" ? undefined : new Set<string>();
-  return { ...level, chars: new StepBudget(maxChars), writtenTexts, truncated: { isAny: false } };
+  return { ...level, chars: new StepBudget(maxChars), writtenTexts, truncated: { isAny: false }, hidden };
 }
 
 /**
  * Converts the schema of a tool to the one that models see: accepted by OpenAI, Anthropic and Gemini, with as much
- * of the original as fits. It accepts everything that the original accepts, and possibly more.
+ * of the original as fits. It accepts everything that the original accepts, and possibly more. Values and names of
+ * properties with hidden characters are not shown: a model could be instructed by them, and they cannot be changed
+ * without breaking the call.
  *
  * Two constructs are read as intended instead of strictly: a schema with `properties` and without `type` is an
  * object, and an argument that only one branch of a top-level union or condition describes is described that way
@@ -97,8 +106,13 @@ export function toPortableSchema(
   const visible = limitArguments(original);
   const isTooWide = visible !== original;
   const sanitized = sanitizeSchema(visible, new LinearPatterns("parse"));
-  const { schema, warnings } = render(sanitized, isTooWide ? [] : DETAIL_LEVELS, steps);
-  return { schema, warnings: [...sanitized.warnings, ...warnings, ...warnUnsupportedNames(visible)] };
+  const hidden = { isAny: false };
+  const { schema, warnings } = render(sanitized, { levels: isTooWide ? [] : DETAIL_LEVELS, steps, hidden });
+  const hiddenWarnings = hidden.isAny ? describeHiddenTexts(sanitized.schema) : [];
+  return {
+    schema,
+    warnings: [...sanitized.warnings, ...warnings, ...warnUnsupportedNames(visible), ...hiddenWarnings],
+  };
 }
 
 /** Keeps as many arguments as an outline can show, required ones first. */
@@ -115,11 +129,16 @@ function limitArguments(schema: JsonObject): JsonObject {
   return { ...schema, properties: Object.fromEntries(entries) };
 }
 
+interface RenderOptions {
+  readonly levels: readonly DetailLevel[];
+  readonly steps: StepBudget;
+  readonly hidden: HiddenTexts;
+}
+
 /** Uses the first level of detail that fits the limits; without one, an outline. */
 function render(
   sanitized: SanitizedSchema,
-  levels: readonly DetailLevel[],
-  steps: StepBudget,
+  { levels, steps, hidden }: RenderOptions,
 ): { schema: JsonObject; warnings: string[] } {
   let read: RootConstraints | undefined;
   // Without references, a schema is not repeated.
@@ -132,7 +151,7 @@ function render(
     const isSame = read !== undefined && read.depth < level.maxDepth && read.isOnce === isOnce(level);
     if (!isSame) read = tryWithinBudget(() => readRoot(sanitized, level, levelSteps));
     steps.add(levelSteps.used);
-    const limits = toWriteLimits(level, level.isRelative === true ? maxGrownChars : MAX_SCHEMA_CHARS);
+    const limits = toWriteLimits(level, level.isRelative === true ? maxGrownChars : MAX_SCHEMA_CHARS, hidden);
     const schema = read && tryWriteRoot(read, limits);
     if (schema === undefined) continue;
     const omitted = index < COMPLETE_LEVELS ? [] : [`${TOO_LARGE}: details were omitted.`];
@@ -140,9 +159,10 @@ function render(
     return { schema, warnings: [...omitted, ...cut] };
   }
   const outlineSteps = new StepBudget(MAX_OUTLINE_STEPS);
+  const reduced = () => ({ ...sanitized, schema: omitCombinations(sanitized.schema) });
   const schema =
-    tryWithinBudget(() => renderOutline(sanitized, outlineSteps)) ??
-    renderOutline({ ...sanitized, schema: omitCombinations(sanitized.schema) }, new StepBudget(Infinity));
+    tryWithinBudget(() => renderOutline(sanitized, { steps: outlineSteps, hidden })) ??
+    renderOutline(reduced(), { steps: new StepBudget(Infinity), hidden });
   steps.add(outlineSteps.used);
   return { schema, warnings: [`${TOO_LARGE}: only the first arguments are shown.`] };
 }
@@ -228,9 +248,19 @@ function warnUnsupportedNames(schema: JsonObject): string[] {
     );
 }
 
+/** Whether a value or the name of a property may be shown as it is. */
+function isShown(value: unknown, { hidden }: WriteLimits): boolean {
+  if (!hasHiddenText(value)) return true;
+  hidden.isAny = true;
+  return false;
+}
+
 /** Writes required arguments first, then the others until the size limit is reached. */
-function renderOutline(sanitized: SanitizedSchema, steps: StepBudget): JsonObject {
-  const limits = toWriteLimits({ ...OUTLINE_LEVEL, repetition: "all" }, Infinity);
+function renderOutline(
+  sanitized: SanitizedSchema,
+  { steps, hidden }: Pick<RenderOptions, "steps" | "hidden">,
+): JsonObject {
+  const limits = toWriteLimits({ ...OUTLINE_LEVEL, repetition: "all" }, Infinity, hidden);
   const read = readRoot(sanitized, OUTLINE_LEVEL, steps);
   const constraints = omitUnsupportedNames({ additional: NEVER, ...read.constraints }, limits);
   const required = new Set(constraints.required);
@@ -330,8 +360,11 @@ const WRITERS_BY_TYPE: Readonly<
   Record<JsonType, (constraints: TypeConstraints, limits: WriteLimits) => SchemaDraft>
 > = {
   string: (constraints, limits) => {
-    const { values, pattern, format, bounds } = constraints;
-    if (values === undefined) return { pattern, ...writeFormat("string", format), ...bounds };
+    const { pattern = "", format, bounds } = constraints;
+    const values = constraints.values?.filter((value) => isShown(value, limits));
+    const shownPattern = pattern === "" || hasHiddenText(pattern) ? {} : { pattern };
+    if (values === undefined) return { ...shownPattern, ...writeFormat("string", format), ...bounds };
+    if (values.length === 0) return {};
     const isShort = toJsonWithin(values, limits.valueChars) !== undefined && !values.includes("");
     return isShort ? { enum: [...values] } : { notes: noteValues(values) };
   },
@@ -343,7 +376,9 @@ const WRITERS_BY_TYPE: Readonly<
   boolean: ({ values }) => (values?.length === 1 ? { notes: noteValues(values) } : {}),
   object: (constraints, limits) => {
     const { properties, required = [], values, bounds } = constraints;
-    const satisfiable = [...(properties ?? [])].filter(([, model]) => model.size > 0);
+    const satisfiable = [...(properties ?? [])].filter(
+      ([name, model]) => model.size > 0 && isShown(name, limits),
+    );
     const names = new Set(satisfiable.map(([name]) => name));
     const requiredNames = [...new Set(required)].filter((name) => names.has(name));
     return {

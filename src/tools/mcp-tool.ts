@@ -411,7 +411,7 @@ function toToolDetails(runtime: ToolRuntime): McpToolDetails {
     server,
     name,
     title: toShownTitle(title),
-    annotations,
+    annotations: toShownAnnotations(annotations),
     icons,
     meta,
     outputSchema,
@@ -443,9 +443,9 @@ function toToolMetadata(tool: McpTool, { server, info, metadata: extra }: McpToo
   const title = toShownTitle(info.title);
   const metadata: JsonObject = {
     tool_type: "mcp",
-    display_name: title ?? name,
+    display_name: title ?? toShownTitle(name),
     server,
-    annotations,
+    annotations: toShownAnnotations(annotations),
     title,
   };
   if (isSmall(icons)) metadata["icons"] = icons;
@@ -482,4 +482,12 @@ function isSmall(value: object | undefined): boolean {
 
 function toShownTitle(title: string | undefined): string | undefined {
   return title === undefined ? undefined : stripHiddenCharacters(title);
+}
+
+/** Without hidden characters in the title. */
+function toShownAnnotations(annotations: JsonObject | undefined): JsonObject | undefined {
+  const title = annotations?.["title"];
+  if (typeof title !== "string") return annotations;
+  const shown = stripHiddenCharacters(title);
+  return shown === title ? annotations : Object.freeze({ ...annotations, title: shown });
 }

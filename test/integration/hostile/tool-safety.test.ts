@@ -48,6 +48,37 @@ describe("text that is hidden in variation selectors", () => {
   });
 });
 
+describe("a tool with hidden characters in its title and its schema", () => {
+  it("has none in what applications and models see, and is validated by the original schema", async () => {
+    const hidden = "\u202e\u{e0041}\u200b";
+    const inputSchema = {
+      type: "object",
+      properties: {
+        unit: { type: "string", enum: ["c", `f${hidden}`] },
+        place: {
+          type: "object",
+          properties: { city: { type: "string" }, [`k${hidden}`]: { type: "string" } },
+        },
+      },
+    };
+    await using fixture = await createInProcessToolset({
+      tools: [{ ...report, annotations: { title: `Report${hidden}`, readOnlyHint: true }, inputSchema }],
+    });
+    const { tool, logger } = fixture;
+    expect([tool.mcp.title, tool.mcp.annotations]).toEqual([
+      "Report",
+      { title: "Report", readOnlyHint: true },
+    ]);
+    expect(JSON.stringify([tool.schema, tool.metadata])).not.toMatch(/[\u202e\u{e0041}\u200b]/u);
+    expect(logger.warnings).toEqual([
+      expect.stringMatching(/"report".*1 value with hidden characters at properties\.unit\.enum/u),
+      expect.stringMatching(/"report".*1 name with hidden characters at properties\.place\.properties/u),
+    ]);
+    expect(await fixture.call({ unit: `f${hidden}` })).toMatchObject({ status: "success" });
+    expect(await fixture.call({ unit: "f" })).toMatchObject({ status: "error" });
+  });
+});
+
 describe("an injected argument", () => {
   it("is never taken from the model, even without a value to inject", async () => {
     await using fixture = await createInProcessToolset({

@@ -381,19 +381,42 @@ describe("patterns", () => {
 });
 
 describe("texts", () => {
-  it("hidden characters are removed from titles and descriptions, but not from values", () => {
+  it("hidden characters are removed from titles and descriptions; values with them are not shown", () => {
     const argument = {
       type: "string",
       title: "T\u200b",
       description: "a\u202eb\u001b[31m\u{e0041}",
-      enum: ["x\u200by"],
+      enum: ["x\u200by", "z", "❤️"],
     };
     expect(portableArgument(argument)).toEqual({
       type: "string",
       title: "T",
       description: "ab",
-      enum: ["x\u200by"],
+      enum: ["z", "❤️"],
     });
+    expect(portableArgument({ type: "string", enum: ["x\u200by"] })).toEqual({ type: "string" });
+    expect(portableArgument({ type: "string", pattern: "^x\u200by" })).toEqual({ type: "string" });
+  });
+
+  it("values and names of properties with hidden characters are reported with their places", () => {
+    const hidden = "\u{e0041}\u{e0042}";
+    const { schema, warnings } = toPortableSchema({
+      type: "object",
+      properties: {
+        mode: { enum: ["on", `off${hidden}`, `out${hidden}`] },
+        filter: {
+          type: "object",
+          properties: { plain: { type: "string" }, [`k${hidden}`]: { type: "string" } },
+          required: ["plain", `k${hidden}`],
+        },
+      },
+    });
+    expect(JSON.stringify(schema)).not.toMatch(/[\u{e0041}\u{e0042}]/u);
+    expect(schema["properties"]).toMatchObject({ mode: { enum: ["on"] }, filter: { required: ["plain"] } });
+    expect(warnings.toSorted()).toEqual([
+      "Models do not see 1 name with hidden characters at properties.filter.properties.",
+      "Models do not see 2 values with hidden characters at properties.mode.enum.",
+    ]);
   });
 
   it("descriptions have at most 16,384 characters, with a warning for longer ones", () => {
