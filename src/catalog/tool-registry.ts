@@ -6,7 +6,7 @@ import { SHARED_IDENTITY } from "../session/session.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import { hasMethods, option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt, printValue } from "../errors/sanitize-text.js";
+import { excerpt, printValue, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
 import { describeChange } from "../json-schema/diff/parameter-change.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
@@ -450,7 +450,8 @@ function parseRecord(value: unknown, server: string, now: number): ServerRecord 
   const tools = parseTools(value["tools"]);
   if (typeof version !== "string" || version.length > MAX_VERSION_LENGTH) return undefined;
   if (health === undefined || tools === undefined || !isTimestamp(listedAt, latest)) return undefined;
-  return { server, version: version === "" ? undefined : version, health, listedAt, tools };
+  const shownVersion = stripHiddenCharacters(version);
+  return { server, version: shownVersion === "" ? undefined : shownVersion, health, listedAt, tools };
 }
 
 function parseHealth(value: unknown, latest: number): ServerHealth | undefined {

@@ -140,7 +140,7 @@ export function skillToJson({ meta: _meta, ...skill }: McpSkillInfo, redactor: R
 
 /** Changes only strings that contain a secret: the others are compared with the server later. */
 function redactStrings(value: unknown, redactor: Redactor): unknown {
-  if (typeof value === "string") return redactor.containsSecret(value) ? redactor.redact(value) : value;
+  if (typeof value === "string") return redactor.containsSecret(value) ? redactor.sanitize(value) : value;
   if (Array.isArray(value)) return value.map((item) => redactStrings(item, redactor));
   if (!isPlainObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactStrings(item, redactor)]));

@@ -71,6 +71,19 @@ describe("list", () => {
     expect(stdout).toContain("forecast(city, days?)");
   });
 
+  it("--json has no secret, also where a server has put hidden characters into it", async () => {
+    const description = "Key canary7f\u200b3a91se\u{e0041}cret, and canary7f3a91secret.";
+    await using server = await startMcpTestServer({ tools: [{ ...FORECAST, description }] });
+    using folder = createProject({
+      weather: { url: server.url, headers: { "x-key": "${SHOP_TOKEN}" } },
+    });
+    const terminal = createFakeTerminal({ cwd: folder.path, env: { SHOP_TOKEN: "canary7f3a91secret" } });
+    const { code, stdout } = await runOn(terminal, "list", "--json", "--yes");
+    expect(code).toBe(0);
+    const { servers } = JSON.parse(stdout) as { servers: { tools: { description: string }[] }[] };
+    expect(servers[0]?.tools[0]?.description).toBe("Key [redacted], and [redacted].");
+  });
+
   it("--json prints one document with a stable shape", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     const { code, stdout, stderr } = await cli(

@@ -302,6 +302,17 @@ describe("the stores of a registry", () => {
     expect(fixture.lists()).toBe(2);
   });
 
+  it("have no hidden characters in the version", async () => {
+    await using fixture = await createFixture();
+    await using store = memoryStore();
+    await fixture.createRegistry({ stores: [store] }).find("a");
+    const [key] = await store.list("registry/");
+    const stored = (await store.get(key ?? "")) as object;
+    await store.set(key ?? "", { ...stored, version: "1\u202e.2\u{e0041}\u001b[31m" });
+    const [record] = await fixture.createRegistry({ stores: [store] }).records();
+    expect(record?.version).toBe("1.2");
+  });
+
   it("cannot add a server or change an address", async () => {
     await using fixture = await createFixture();
     await using elsewhere = await startMcpTestServer();
