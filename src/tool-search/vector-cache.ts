@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { systemClock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
-import { describeValue } from "../json/describe-value.js";
 import { limitStore, type LimitedStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import { OptionalStep } from "./optional-step.js";
@@ -44,9 +43,7 @@ export class VectorCache {
     const queryVector = await this.#step.run(async () => {
       const vector: unknown = await this.#embeddings.embedQuery(query);
       if (isVector(vector)) return vector;
-      throw new TypeError(
-        `embedQuery returned ${describeValue(vector)}, expected an array of finite numbers`,
-      );
+      throw new TypeError("embedQuery did not return an array of finite numbers");
     });
     if (queryVector === undefined) return undefined;
     const { length } = queryVector;
@@ -75,10 +72,10 @@ export class VectorCache {
     const vectors: unknown = await this.#embeddings.embedDocuments([...textByKey.values()]);
     if (!Array.isArray(vectors) || vectors.length !== textByKey.size)
       throw new TypeError(`embedDocuments did not return an array of ${textByKey.size} vectors`);
-    const invalid = vectors.findIndex((vector) => !isVector(vector, length));
-    if (invalid !== -1)
+    // A copy, in which holes are `undefined`.
+    if (![...vectors].every((vector) => isVector(vector, length)))
       throw new TypeError(
-        `embedDocuments returned ${describeValue(vectors[invalid])} as a vector, expected an array of ${length} finite numbers, as embedQuery returns it`,
+        `embedDocuments did not return arrays of ${length} finite numbers, as embedQuery does`,
       );
     for (const [index, key] of [...textByKey.keys()].entries()) {
       const vector = vectors[index] as readonly number[];
@@ -109,7 +106,8 @@ export class VectorCache {
 
 function isVector(value: unknown, length?: number): value is readonly number[] {
   if (!Array.isArray(value) || value.length === 0) return false;
-  return (length === undefined || value.length === length) && value.every((item) => Number.isFinite(item));
+  if (length !== undefined && value.length !== length) return false;
+  return [...value].every((item) => Number.isFinite(item));
 }
 
 /** Returns 0 for vectors that cannot be compared. */
