@@ -47,7 +47,8 @@ describe("an error that was not expected", () => {
       { client },
     );
     const call = { type: "tool_call", id: "1", name: tool?.name, args: {} };
-    const { content } = (await tool?.invoke(call)) as unknown as { readonly content: string };
+    const message: unknown = await tool?.invoke(call);
+    const { content } = message as { readonly content: string };
     expect(server.received("tools/call")).toHaveLength(1);
     expect(content).toContain("The tool may have run: check before you call it again.");
     expect(content).not.toContain("denied");

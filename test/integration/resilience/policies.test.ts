@@ -655,7 +655,8 @@ describe("a fallback that is another client and may have run the call", () => {
     await using mcp = await createMcpTools({ echoes: { url: source.url, ...QUICK_RETRY, fallback: spare } });
     await source.stop();
     const toolCall = { type: "tool_call", id: "1", name: "echoes__echo", args: { text: "x" } };
-    const { content } = (await mcp.tools[0]?.invoke(toolCall)) as unknown as { readonly content: string };
+    const message: unknown = await mcp.tools[0]?.invoke(toolCall);
+    const { content } = message as { readonly content: string };
     expect(content).toContain("The tool may have run: check before you call it again.");
     expect(content).not.toContain("was not run");
     expect(server.executions).toHaveLength(2);

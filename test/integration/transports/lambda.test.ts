@@ -284,7 +284,8 @@ describe("AWS", () => {
         function: { functionName: "tools", region: "eu-north-1", endpoint: endpoint.url, ...NO_RETRY },
       });
       const toolCall = { type: "tool_call", id: "1", name: "function__pay", args: {} };
-      const { content } = (await mcp.tools[0]?.invoke(toolCall)) as { readonly content: string };
+      const message: unknown = await mcp.tools[0]?.invoke(toolCall);
+      const { content } = message as { readonly content: string };
       expect(content).toContain("may have run");
       expect(content).not.toContain("denied");
     },
