@@ -7,7 +7,7 @@ import {
   optionsSchema,
   parseOptions,
 } from "../config/parse-options.js";
-import { removeRaisedLimits } from "../config/narrow-definition.js";
+import { removeRaisedLimits } from "../config/server-config.js";
 import { parseServer } from "../config/parse-server.js";
 import { COMMON_FIELDS, type ServerDefinition } from "../config/server-definition.js";
 import { configError } from "../errors/mcp-runtime-error.js";

@@ -9,15 +9,15 @@ import { parseJsonPath } from "../../json/json-path.js";
 import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
 import { isAuthGrant } from "../auth-grant.js";
 import {
+  SERVER_DEFAULTS,
   isLongerRequest,
   removeRaisedLimits,
   removeRestricted,
   type RestrictionCheck,
-} from "../narrow-definition.js";
+} from "../server-config.js";
 import { OUTPUT_FIELDS } from "../output-options.js";
 import { flattenIssues, option, type PathIssue, strictObject, ZOD_CONTEXT } from "../parse-options.js";
 import { parseServer } from "../parse-server.js";
-import { SERVER_DEFAULTS } from "../server-config.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { CONFIG_FORMATS, type ConfigFolders, type ConfigFormat } from "./config-locations.js";
 import type { ConfigProblem, ConfigProblemKind } from "./config-options.js";
