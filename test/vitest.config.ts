@@ -14,7 +14,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     // By default one core stays idle, which is half of a small machine; and tests wait for other processes.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    maxWorkers: Math.ceil(availableParallelism() * 2),
     // The modules of this package are stateless, so test files share them and each worker loads them once.
     // `restore-process.ts` keeps the process itself free of traces of a test.
     isolate: false,

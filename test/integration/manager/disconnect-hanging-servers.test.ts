@@ -85,26 +85,6 @@ describe.each(IMMEDIATE_ENDS)("%s does not wait for a server that", (_, end) => 
       await clock.advanceUntilSettled(manager.close(), SESSION_END_MS);
     },
   );
-
-  it("is a program that does not exit, and close() waits for it", async () => {
-    using folder = new TemporaryFolder();
-    const pidFile = join(folder.path, "pid");
-    const logger = new RecordingLogger();
-    const manager = new McpServerManager({ slow: stubbornServer(pidFile) }, { logger });
-    const connecting = manager.connect();
-    const pid = await readPid(pidFile);
-    try {
-      await manager.disconnect("slow");
-      await end(manager);
-      expect(isAlive(pid)).toBe(true);
-      await connecting;
-      await manager.close();
-      expect(isAlive(pid)).toBe(false);
-      expect(logger.warnings).toEqual([]);
-    } finally {
-      await waitForExit(pid);
-    }
-  });
 });
 
 describe("a server that was disconnected in its handshake", () => {
@@ -140,8 +120,29 @@ describe("a server that was disconnected in its handshake", () => {
   });
 });
 
-describe("a server that was removed in its start", () => {
-  it("is added again after its program has ended", async () => {
+// Concurrent, because the programs are only killed after a while.
+describe.concurrent("a program that does not exit", () => {
+  it.each(IMMEDIATE_ENDS)("%s does not wait for it, but close() does", async (_, end) => {
+    using folder = new TemporaryFolder();
+    const pidFile = join(folder.path, "pid");
+    const logger = new RecordingLogger();
+    const manager = new McpServerManager({ slow: stubbornServer(pidFile) }, { logger });
+    const connecting = manager.connect();
+    const pid = await readPid(pidFile);
+    try {
+      await manager.disconnect("slow");
+      await end(manager);
+      expect(isAlive(pid)).toBe(true);
+      await connecting;
+      await manager.close();
+      expect(isAlive(pid)).toBe(false);
+      expect(logger.warnings).toEqual([]);
+    } finally {
+      await waitForExit(pid);
+    }
+  });
+
+  it("has ended when its server is added again after it was removed in its start", async () => {
     using folder = new TemporaryFolder();
     const pidFile = join(folder.path, "pid");
     await using manager = new McpServerManager({ slow: stubbornServer(pidFile) });
