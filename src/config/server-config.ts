@@ -206,7 +206,7 @@ export function isLongerRequest(value: unknown, unitMs = 1): boolean {
   return isUnlimited(value) || (typeof value === "number" && value * unitMs > limitMs);
 }
 
-/** 0 is no timeout. */
+/** 0 means no timeout. */
 function isUnlimited(value: unknown): boolean {
   return value === 0;
 }
