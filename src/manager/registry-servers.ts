@@ -7,7 +7,7 @@ import type { HttpOptions } from "../config/http-options.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { parseServer } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
-import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeThrown, excerpt, printValue } from "../errors/sanitize-text.js";
 import { isPlainObject, omitUndefined } from "../json/json.js";
 import { type LimitedStore, limitStore } from "../stores/driver-store.js";
@@ -141,7 +141,8 @@ interface RegistryEntry {
   readonly record: string;
   /** Health checks that have failed in a row. */
   failures: number;
-  isExcluded: boolean;
+  /** The epoch of the server since it was left out. It has another one once the application disconnects it. */
+  excludedEpoch: number | undefined;
   /** A server that does not respond is not checked twice at the same time. */
   isBeingChecked: boolean;
 }
@@ -334,7 +335,7 @@ class RegistryFollower {
   /** Does not wait for the connection: its outcome is the state of the server. */
   #add(name: string, { record, definition }: DesiredServer): void {
     if (this.#closed.signal.aborted) return;
-    const entry: RegistryEntry = { record, failures: 0, isExcluded: false, isBeingChecked: false };
+    const entry: RegistryEntry = { record, failures: 0, excludedEpoch: undefined, isBeingChecked: false };
     this.#entries.set(name, entry);
     // Only the start has a caller, who receives the URL of a login.
     const isBackground = this.#isStarted;
@@ -350,7 +351,7 @@ class RegistryFollower {
   async #checkHealth(name: string, entry: RegistryEntry): Promise<void> {
     const server = this.#manager.serverSet.find(name);
     if (server === undefined || entry.isBeingChecked || !hasSharedIdentity(server.client)) return;
-    const isExcluded = entry.isExcluded && server.isDisconnected;
+    const isExcluded = server.isDisconnected && server.epoch === entry.excludedEpoch;
     // Disconnected by the application.
     if (server.isDisconnected && !isExcluded) return;
     entry.isBeingChecked = true;
@@ -360,12 +361,15 @@ class RegistryFollower {
         // Otherwise an open circuit would fail the check without asking the server.
         server.client.breaker?.forceClose();
         await server.client.listTools({ signal: this.#closed.signal }, { isBackground: true });
-        if (this.#entries.get(name) === entry)
+        if (this.#entries.get(name) === entry && server.epoch === entry.excludedEpoch)
           await this.#manager.reconnect(name, {}, { isBackground: true });
       } else await server.catalog.refreshIfOlder(this.#settings.refreshIntervalMs);
       entry.failures = 0;
-      entry.isExcluded = false;
+      entry.excludedEpoch = undefined;
     } catch (error) {
+      // The application has disconnected the server or reconnects it, which ends the check.
+      const wasClosed = error instanceof McpRuntimeError && error.kind === "closed";
+      if (!isExcluded && (wasClosed || server.isDisconnected)) return;
       entry.failures += 1;
       if (!isExcluded && entry.failures >= this.#settings.unhealthyAfter)
         await this.#excludeUnhealthy(name, entry, error);
@@ -376,10 +380,11 @@ class RegistryFollower {
 
   async #excludeUnhealthy(name: string, entry: RegistryEntry, reason: unknown): Promise<void> {
     if (this.#closed.signal.aborted || this.#entries.get(name) !== entry) return;
-    entry.isExcluded = true;
     this.#manager.serverSet.settings.warn(
       `Server "${name}" of the registry is left out until it responds: ${entry.failures} health checks in a row have failed. ${printValue(reason)}`,
     );
+    // That of this disconnect: if the application disconnects the server too, the epoch is another one.
+    entry.excludedEpoch = (this.#manager.serverSet.find(name)?.epoch ?? 0) + 1;
     await this.#manager.disconnect(name).catch(() => undefined);
   }
 

@@ -245,6 +245,34 @@ describe("a server registry", () => {
     expect(names(setup.mcp)).toEqual(["second__forecast"]);
   });
 
+  it("does not reconnect a server that the application disconnects during a health check", async () => {
+    await using server = await startMcpTestServer({ tools: [FORECAST] });
+    await using setup = await startRegistry({ allow: [new URL(server.url).origin], unhealthyAfter: 1 });
+    await publishServer(setup.store, { name: "weather", url: server.url });
+    await untilTools(setup.mcp, "weather__forecast");
+    const undo = server.addFault({ type: "hang" }, { method: "tools/list" });
+    const checks = server.received("tools/list").length;
+    await eventually(() => server.received("tools/list").length > checks);
+    await setup.mcp.servers.disconnect("weather");
+    undo();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(setup.mcp.status()["weather"]?.state).toBe("disconnected");
+    expect(setup.logger.warnings.filter((text) => text.includes("is left out"))).toEqual([]);
+  });
+
+  it("does not include a server again that the application has disconnected, too", async () => {
+    await using server = await startMcpTestServer({ tools: [FORECAST] });
+    await using setup = await startRegistry({ allow: [new URL(server.url).origin], unhealthyAfter: 1 });
+    await publishServer(setup.store, { name: "weather", url: server.url });
+    await untilTools(setup.mcp, "weather__forecast");
+    await server.stop();
+    await untilTools(setup.mcp);
+    await setup.mcp.servers.disconnect("weather");
+    await server.start();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(setup.mcp.status()["weather"]?.state).toBe("disconnected");
+  });
+
   it.skipIf(!HAS_REDIS)("keeps its servers while the store cannot be read", async () => {
     await using redis = await RedisServer.start();
     await using store = redisStore(redis.url, { timeoutMs: 200 });
