@@ -13,7 +13,7 @@ const PROGRAMS = "programs";
 export class ConnectLimiter {
   readonly #settings: Pick<ManagerSettings, "concurrency" | "programConcurrency">;
   readonly #total: Semaphore;
-  /** The slots of each host, and those of all programs. */
+  /** The slots of each host, those of all programs, and those of all servers without a host. */
   readonly #groups = new Map<string, Semaphore>();
 
   constructor(settings: Pick<ManagerSettings, "concurrency" | "programConcurrency">) {
@@ -40,10 +40,13 @@ export class ConnectLimiter {
     const { concurrency, programConcurrency } = this.#settings;
     const isProgram = transport === "stdio";
     // Servers that are connected one by one keep their order.
-    if (concurrency === 1 || (!isProgram && host === undefined)) return undefined;
+    if (concurrency === 1) return undefined;
     cancellation.throwIfCancelled();
-    const name = isProgram ? PROGRAMS : `${host}:${port}`;
-    const limit = isProgram ? programConcurrency : Math.ceil(concurrency / 2);
+    // Those without a host wait like the others, or they would overtake servers that are to start first.
+    const hostLimit = host === undefined ? concurrency : Math.ceil(concurrency / 2);
+    const limit = isProgram ? programConcurrency : hostLimit;
+    const hostName = host === undefined ? "" : `${host}:${port}`;
+    const name = isProgram ? PROGRAMS : hostName;
     const group = this.#groups.get(name) ?? new Semaphore(limit);
     this.#groups.set(name, group);
     const release = await group.acquire(cancellation);

@@ -71,6 +71,17 @@ describe("many remote servers", () => {
     expect(manager.connected).toEqual(["quick"]);
   });
 
+  it("that are required are not overtaken by optional ones without a host", async () => {
+    await using server = await startMcpTestServer();
+    const hanging = { resolve: () => new Promise<never>(() => undefined), optional: true, ...NO_RETRY };
+    const servers = { required: { url: server.url }, ...repeat(2, "optional", hanging) };
+    await using manager = new McpServerManager(servers, { concurrency: 2 });
+    const connecting = manager.connect();
+    await eventually(() => manager.connected.length === 1);
+    await manager.close();
+    await connecting.catch(() => undefined);
+  });
+
   it("start in the order of their definitions, however many there are", async () => {
     await using server = await startMcpTestServer();
     await using mcp = await createMcpTools(repeat(150, "s", { url: server.url, ...NO_RETRY }));
