@@ -226,6 +226,7 @@ export class AwsHttpHandler {
   /** Keyed by the abort signal of the request: the SDK passes nothing else that identifies it. */
   readonly #inFlight = new WeakMap<AbortSignal, InFlightRequest>();
   readonly #pools = new Map<string, HttpPool>();
+  #isClosed = false;
   /** Keeps the current token redacted. */
   tokenLease: SecretLease | undefined;
 
@@ -283,10 +284,11 @@ export class AwsHttpHandler {
 
   /** Called by the AWS SDK, which does not wait for it. */
   destroy(): void {
-    void this.close();
+    void this.close().catch(() => undefined);
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
@@ -313,11 +315,13 @@ export class AwsHttpHandler {
     const url = new URL(`${protocol}//${hostname}${port === undefined ? "" : `:${port}`}`);
     const known = this.#pools.get(url.origin);
     if (known !== undefined) return known;
+    // Nothing would close its pool.
+    if (this.#isClosed) throw new Error("The HTTP handler is closed.");
     const pool = openHttpPool({ url }, { ...this.#options, checkAddress: this.#options.checkFor(url) });
     const [oldest] = this.#pools;
     if (oldest !== undefined && this.#pools.size >= MAX_POOLS) {
       this.#pools.delete(oldest[0]);
-      void oldest[1].close();
+      void oldest[1].close().catch(() => undefined);
     }
     this.#pools.set(url.origin, pool);
     return pool;

@@ -30,3 +30,11 @@ it("the body of a response does not change when other responses are read", async
     server.close();
   }
 });
+
+it("a request after close() is rejected", async () => {
+  const options = { sockets: 4, connectMs: 10_000, maxBytes: 1_000, redactor: new Redactor() };
+  const handler = new AwsHttpHandler({ server: "function", ...options, checkFor: () => undefined });
+  await handler.close();
+  const address = { method: "GET" as const, protocol: "http:", hostname: "127.0.0.1", port: 9 };
+  await expect(handler.handle({ ...address, path: "/", headers: {} })).rejects.toThrow("is closed");
+});
