@@ -178,6 +178,11 @@ export class ToolCatalog {
     for (const entry of this.#entries.values()) entry.invalidate(now);
   }
 
+  /** Call when the server is disconnected: what is requested next does not join a listing that was aborted. */
+  abandonListings(): void {
+    for (const { listing } of this.#entries.values()) if (listing !== undefined) listing.isOutdated = true;
+  }
+
   /**
    * Handles the server's list_changed notification; a burst of them leads to one listing, for the identity
    * that all callers share. Lists of other identities are refreshed on their next read.

@@ -324,6 +324,7 @@ export class ManagedServer implements ToolCaller {
     this.#connecting = undefined;
     this.#reconnectSchedule.stop();
     this.#disconnected.abort(clientClosedError(this.name));
+    this.catalog.abandonListings();
     this.#disconnected = new AbortController();
     this.#setState(state, error);
     const { drained, closed } = McpClient.beginClose(this.client, options);

@@ -6,6 +6,7 @@ import {
   type OAuthProvider,
   type ServerDefinition,
 } from "../../../src/index.js";
+import { McpServerManager } from "../../../src/manager/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, NO_RETRY, rejection, type UrlDefinition } from "../../fixtures/clients.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
@@ -111,6 +112,24 @@ describe("an optional server that fails at the start", () => {
     const tools = nextTools(mcp);
     await using _ = await startMcpTestServer({ port: Number(new URL(stopped.url).port) });
     expect(await tools).toEqual(["srv__echo"]);
+  });
+
+  it("is connected by a reconnect() during the retries of a listing", async () => {
+    await using server = await startMcpTestServer();
+    let attempts = 0;
+    const resolve = async () => {
+      attempts += 1;
+      if (attempts === 1) throw new Error("not yet");
+      return { url: server.url };
+    };
+    const retry = { maxRetries: 5, baseDelayMs: 1_000 };
+    await using manager = new McpServerManager({ srv: { resolve, retry } });
+    const refreshing = rejection(manager.refresh("srv"));
+    await eventually(() => attempts === 1);
+    await new Promise((done) => setTimeout(done, 50));
+    await manager.reconnect("srv");
+    expect(manager.connected).toEqual(["srv"]);
+    expect(await refreshing).toMatchObject({ kind: "closed" });
   });
 
   it("because it has no user yet stays connected once it has one", async () => {
