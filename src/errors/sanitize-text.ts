@@ -27,6 +27,15 @@ export function hasHiddenCharacters(text: string): boolean {
   return stripHiddenCharacters(plain) !== plain;
 }
 
+/** Joiners that the spelling of many languages requires between letters, and those of emoji sequences. */
+const JOINERS =
+  /(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})|(?<=[\p{L}\p{M}])[\u200c\u200d](?=\p{L})/gu;
+
+/** Removes the invisible joiners that belong to the spelling of a word or to an emoji, and so hide nothing. */
+export function withoutJoiners(text: string): string {
+  return text.replace(JOINERS, "");
+}
+
 /** How much of a text is searched for hidden characters, for each character that is shown. */
 const SEARCHED_PER_SHOWN = 16;
 

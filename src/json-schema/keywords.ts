@@ -1,4 +1,9 @@
-import { hasHiddenCharacters, pluralize, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import {
+  hasHiddenCharacters,
+  pluralize,
+  stripHiddenCharacters,
+  withoutJoiners,
+} from "../errors/sanitize-text.js";
 import { formatPath } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
 import { JSON_TYPES } from "./schema-type-model.js";
@@ -176,7 +181,7 @@ const ASCII_TEXT = /^[ -~]*$/;
 
 /** Whether a value or a name has characters that hide something. */
 export function hasHiddenText(value: unknown): value is string {
-  return typeof value === "string" && !ASCII_TEXT.test(value) && hasHiddenCharacters(value);
+  return typeof value === "string" && !ASCII_TEXT.test(value) && hasHiddenCharacters(withoutJoiners(value));
 }
 
 const MAX_HIDDEN_WARNINGS = 10;

@@ -7,7 +7,12 @@ import type {
   FormSchema,
   FormValue,
 } from "../../config/server-request-handlers.js";
-import { excerpt, hasHiddenCharacters, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import {
+  excerpt,
+  hasHiddenCharacters,
+  stripHiddenCharacters,
+  withoutJoiners,
+} from "../../errors/sanitize-text.js";
 import { toJsonWithin } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import {
@@ -24,7 +29,7 @@ const CONTROL_CHARACTERS = /[\p{Cc}\u2028\u2029]/u;
 
 /** Whether a person sees all of a name or value. It is sent back, so that nothing can be removed from it. */
 export function isVisible(text: string): boolean {
-  return !hasHiddenCharacters(text) && !CONTROL_CHARACTERS.test(text);
+  return !hasHiddenCharacters(withoutJoiners(text)) && !CONTROL_CHARACTERS.test(text);
 }
 
 const visible = z.string().refine(isVisible, { error: "expected no hidden and no control characters" });
@@ -70,7 +75,8 @@ type FieldOf<Type extends Field["type"]> = Extract<Field, { type: Type }>;
 /** Removes hidden characters from everything else in a field: defaults, and what is not part of the protocol. */
 function stripTexts<T>(value: T): T {
   const strip = (item: unknown): unknown => {
-    if (typeof item === "string") return hasHiddenCharacters(item) ? stripHiddenCharacters(item) : item;
+    if (typeof item === "string")
+      return hasHiddenCharacters(withoutJoiners(item)) ? stripHiddenCharacters(item) : item;
     if (Array.isArray(item)) return item.map(strip);
     if (!isPlainObject(item)) return item;
     return Object.fromEntries(
@@ -80,12 +86,39 @@ function stripTexts<T>(value: T): T {
   return strip(value) as T;
 }
 
+/** Whether a person can tell all names or values apart: joiners are not seen. */
+function areDistinct(texts: readonly string[]): boolean {
+  return new Set(texts.map(withoutJoiners)).size === new Set(texts).size;
+}
+
+function getChoices(field: Field): readonly string[] {
+  if (field.type === "string") return [...(field.enum ?? []), ...(field.oneOf ?? []).map(toConst)];
+  return field.type === "array"
+    ? [...(field.items.enum ?? []), ...(field.items.anyOf ?? []).map(toConst)]
+    : [];
+}
+
+function toConst(choice: z.infer<typeof titledChoice>): string {
+  return choice.const;
+}
+
+function isUnambiguous({ properties }: { readonly properties: Readonly<Record<string, Field>> }): boolean {
+  return (
+    areDistinct(Object.keys(properties)) &&
+    Object.values(properties).every((field) => areDistinct(getChoices(field)))
+  );
+}
+
 /** The forms that MCP allows: a flat object of strings, numbers, booleans, enums and arrays of enums. */
-export const FORM = z.object({
-  type: z.literal("object"),
-  properties: receivedRecord(visible, FIELD.transform(stripTexts)),
-  required: visibleNames,
-}) satisfies z.ZodType<FormSchema>;
+export const FORM = z
+  .object({
+    type: z.literal("object"),
+    properties: receivedRecord(visible, FIELD.transform(stripTexts)),
+    required: visibleNames,
+  })
+  .refine(isUnambiguous, {
+    error: "expected names and choices that differ visibly",
+  }) satisfies z.ZodType<FormSchema>;
 type Form = z.infer<typeof FORM>;
 
 const FORM_REQUEST = z.object({ message: shown, requestedSchema: FORM });

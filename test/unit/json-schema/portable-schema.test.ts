@@ -398,6 +398,11 @@ describe("texts", () => {
     expect(portableArgument({ type: "string", pattern: "^x\u200by" })).toEqual({ type: "string" });
   });
 
+  it("values with joiners between letters or in emoji are shown", () => {
+    const argument = { type: "string", enum: ["\u0645\u06cc\u200c\u062e", "\u{1f469}\u200d\u{1f4bb}"] };
+    expect(portableArgument(argument)).toEqual(argument);
+  });
+
   it("values and names of properties with hidden characters are reported with their places", () => {
     const hidden = "\u{e0041}\u{e0042}";
     const { schema, warnings } = toPortableSchema({

@@ -135,6 +135,22 @@ describe("a form schema", () => {
     expect(FORM.safeParse({ type: "object", properties, required }).success).toBe(false);
   });
 
+  it("may have joiners between letters and in emoji", () => {
+    const word = "\u0645\u06CC\u200C\u062E\u0648\u0627\u0647\u0645";
+    const coder = "\u{1F469}\u{1F3FD}\u200D\u{1F4BB}";
+    const field = { type: "string", enum: [word, coder, "b"], default: word };
+    expect(FORM.parse({ type: "object", properties: { [word]: field } }).properties).toEqual({
+      [word]: field,
+    });
+  });
+
+  it.each<[string, object]>([
+    ["field names", { ab: { type: "string" }, "a\u200Cb": { type: "string" } }],
+    ["choices", { k: { type: "array", items: { anyOf: [{ const: "ab" }, { const: "a\u200Db" }] } } }],
+  ])("cannot have %s that differ only in joiners", (_, properties) => {
+    expect(FORM.safeParse({ type: "object", properties }).success).toBe(false);
+  });
+
   it("may have an emoji as a choice", () => {
     const field = { type: "string", enum: ["\u2764\uFE0F", "\u{1F44D}"], default: "\u2764\uFE0F" };
     expect(FORM.parse({ type: "object", properties: { field } }).properties).toEqual({ field });
