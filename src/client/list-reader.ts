@@ -39,9 +39,11 @@ export async function listTools(
   try {
     return await readList(deps, LIST_KINDS.tools, requestOptions, { onTtl, ...details });
   } catch (error) {
+    // The identity is computed by code of the application.
+    if (!isNotFound(error)) throw error;
     const identity = deps.runner.identityOf({ context: options.context });
     const capabilities = deps.lifecycle.sessionOf(identity)?.metadata?.capabilities;
-    if (isNotFound(error) && capabilities !== undefined && capabilities["tools"] === undefined) return [];
+    if (capabilities !== undefined && capabilities["tools"] === undefined) return [];
     throw error;
   }
 }

@@ -287,6 +287,19 @@ describe("a long list of tools", () => {
     expect(await client.listTools()).toHaveLength(10_000);
   });
 
+  it("fails with the error of the server, without another call of identity", async () => {
+    await using server = await startMcpTestServer({
+      tools: times(4, (n) => tool(`t${n}`)),
+      pagination: { type: "pages", size: 2, failingPage: 2 },
+    });
+    const identity = () => {
+      if (server.received("tools/list").length === 2) throw new Error("not available");
+      return "ann";
+    };
+    await using client = createTestClient(server, { identity });
+    expect(await rejection(client.listTools())).toMatchObject({ kind: "server-error", code: -32603 });
+  });
+
   it("survives the loss of its session between two pages", async () => {
     await using server = await startMcpTestServer({
       tools: times(6, (n) => tool(`t${n}`)),
