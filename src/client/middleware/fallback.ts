@@ -136,8 +136,10 @@ async function tryFallback(
   const { cancellation, deadlineAt } = request;
   const ms = Math.max(MIN_FALLBACK_MS, deadlineAt - clock.now());
   const timeout = new Error(`it did not settle within ${Math.ceil(ms)} ms (timeouts.totalMs)`);
+  let isAsync = false;
   try {
     const response = respond();
+    isAsync = isPromiseLike(response);
     const returned = isPromiseLike(response)
       ? await raceDeadline({ ms, clock, cancellation, createError: () => timeout }, response)
       : response;
@@ -147,10 +149,12 @@ async function tryFallback(
     warn(
       "The fallback returned an invalid result; the original failure is kept. Return a result of callTool, an object with content or structuredContent, a string, or an array of content blocks.",
     );
-    return {};
+    request.mayHaveRun ||= isAsync;
+    return isAsync ? { mayHaveRun: "it returned an invalid result" } : {};
   } catch (error) {
     const isCutOff = error === timeout || cancellation.isCancelled;
-    const isInDoubt = isCutOff || (error instanceof McpRuntimeError && mayHaveRun(error));
+    // Any other error of an asynchronous fallback may have been thrown after it has run the call.
+    const isInDoubt = isCutOff || (error instanceof McpRuntimeError ? mayHaveRun(error) : isAsync);
     request.mayHaveRun ||= isInDoubt;
     cancellation.throwIfCancelled();
     warn(`The fallback failed; the original failure is kept: ${printValue(error)}`);

@@ -64,6 +64,18 @@ describe("a fallback", () => {
     });
   });
 
+  it.each<[how: string, respond: () => unknown, mayHaveRun: boolean]>([
+    ["resolves to an invalid value", async () => 7, true],
+    ["rejects with any error", async () => Promise.reject(new Error("reset")), true],
+    ["rejects before it is sent", async () => Promise.reject(new McpRuntimeError("not-sent", "down")), false],
+    ["resolves to undefined", async () => undefined, false],
+    ["returns an invalid value", () => 7, false],
+  ])("that %s counts as one that may have run the call, or not", async (_, respond, mayHaveRun) => {
+    const request = createRequest();
+    await run(respond as never, fail("not-sent"), request);
+    expect(request.mayHaveRun).toBe(mayHaveRun);
+  });
+
   it.each<FailureKind>(["closed", "invalid-config", "cancelled", "denied"])(
     "does not replace a failure of kind %s",
     async (kind) => {
