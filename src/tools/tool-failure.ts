@@ -40,7 +40,7 @@ export function deniedError(runtime: ToolRuntime, reason: string, cause?: unknow
  * LangGraph's interrupts and commands, and failures that only the application can act on.
  */
 export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
-  const { runtime, context } = run;
+  const { runtime, context, hasBegunSending } = run;
   const { signal } = context;
   if (isGraphBubbleUp(error)) throw error;
   if (error instanceof McpRuntimeError) {
@@ -53,10 +53,12 @@ export function toModelFailure(error: unknown, run: ToolRun): McpRuntimeError {
     // Only the timeout of a signal is reported to the model; any other abort reason is rethrown.
     if (!(cause instanceof Error && cause.name === "TimeoutError")) throw cause;
     const text = `Tool "${runtime.schema.info.name}" exceeded the timeout of its caller.`;
-    return callError(runtime, "timeout", text, { cause });
+    // The tool has run already if the signal ends `afterToolCall`.
+    const attempts = hasBegunSending ? 1 : 0;
+    return callError(runtime, "timeout", text, { cause, attempts, outcomeUnknown: hasBegunSending });
   }
   const redactor = createRedactor(run);
-  if (run.hasBegunSending) return unexpectedError(run, error, redactor);
+  if (hasBegunSending) return unexpectedError(run, error, redactor);
   // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
   const text = `A hook or rule function failed before the call: ${printValue(error)}`;
   runtime.warn(redactor?.sanitize(text) ?? text);

@@ -69,6 +69,13 @@ describe("a hook that never settles", () => {
     expect(fixture.server.executions).toHaveLength(1);
   });
 
+  it("after the call may also end with the caller's timeout: the model learns that the tool may have run", async () => {
+    await using fixture = await start({ afterToolCall: never }, {}, {});
+    const { artifact } = await fixture.call({}, { signal: AbortSignal.timeout(300) });
+    expect(artifact).toMatchObject({ error: { kind: "timeout", outcomeUnknown: true, attempts: 1 } });
+    expect(fixture.server.executions).toHaveLength(1);
+  });
+
   it("leaves no promise of another function of the rule unhandled", async () => {
     const late = deferred();
     const account = () => late.promise.then(() => Promise.reject(new Error("late")));
