@@ -222,12 +222,14 @@ function toNamedTool({ server, info }: Pick<RuleTarget, "server" | "info">): Nam
 /** Call after the tools were created. `isComplete`: all servers have listed their tools. */
 export function warnUnmatchedRules(
   { unmatchedRules }: CreatedTools,
-  { warn, isComplete }: Pick<CreateToolsOptions, "warn"> & { readonly isComplete: boolean },
+  { warn, error, isComplete }: Pick<CreateToolsOptions, "warn" | "error"> & { readonly isComplete: boolean },
 ): void {
-  for (const { server, key, suggestion } of unmatchedRules) {
+  for (const { server, key, suggestion, losesArgs } of unmatchedRules) {
+    const log = losesArgs ? error : warn;
+    const text = losesArgs ? `${suggestion} Its args are not injected.` : suggestion;
     if (server !== undefined)
-      warn(`Server "${server}": the rule for "${key}" does not match any of its tools.${suggestion}`);
-    else if (isComplete) warn(`The rule for "${key}" does not match a tool of any server.${suggestion}`);
+      log(`Server "${server}": the rule for "${key}" does not match any of its tools.${text}`);
+    else if (isComplete) log(`The rule for "${key}" does not match a tool of any server.${text}`);
   }
 }
 

@@ -44,6 +44,8 @@ export interface UnmatchedRule {
   readonly key: string;
   /** The names that may be meant, and those of all tools that it could match, for the end of a message. */
   readonly suggestion: string;
+  /** Whether a tool has the name of the rule, but gets only its guard: its `args` are not injected. */
+  readonly losesArgs: boolean;
 }
 
 interface ServerRules {
@@ -103,11 +105,13 @@ export function resolveToolRules(
   });
   const unmatched: UnmatchedRule[] = [];
   for (const level of [...levels, { server: undefined, tools: allTools, unmatched: forAll.unmatched }]) {
-    for (const [key, rule] of level.unmatched) {
+    for (const { entry, isReduced } of level.unmatched) {
+      const [key, rule] = entry;
       const close = findCloseTools(key, level.tools, toBaseName);
-      if (close.length === 0 || !isGuard(rule)) {
+      if (close.length === 0 || isReduced || !isGuard(rule)) {
         const suggestion = suggestNames(close, level);
-        unmatched.push({ server: level.server, key, suggestion });
+        const losesArgs = isReduced && rule !== false && rule.args !== undefined;
+        unmatched.push({ server: level.server, key, suggestion, losesArgs });
         continue;
       }
       for (const tool of close) {
@@ -147,6 +151,13 @@ function merge(rules: readonly ToolRule[]): ToolRule {
 }
 
 type Entry = readonly [key: string, rule: ToolRule | false];
+
+/** An entry that is about no tool. */
+interface UnmatchedEntry {
+  readonly entry: Entry;
+  /** Whether it matches tools that it is not about: they get only its guard. */
+  readonly isReduced: boolean;
+}
 
 /** How long a rules function may take to decide about a tool. */
 const RULE_TIMEOUT_MS = 10_000;
@@ -189,9 +200,9 @@ export class RuleSet {
   match(
     tools: readonly RuleTarget[],
     shownNames: ShownNames = SERVER_NAMES_ONLY,
-  ): { readonly rules: ReadonlyMap<RuleTarget, LevelRule>; readonly unmatched: readonly Entry[] } {
+  ): { readonly rules: ReadonlyMap<RuleTarget, LevelRule>; readonly unmatched: readonly UnmatchedEntry[] } {
     const found = new Map<RuleTarget, Match[]>();
-    const unmatched: Entry[] = [];
+    const unmatched: UnmatchedEntry[] = [];
     for (const entry of this.#entries) {
       const [key, rule] = entry;
       const matches = findMatches(entry, tools, shownNames);
@@ -201,8 +212,9 @@ export class RuleSet {
         if (applied !== undefined) list.push({ rule: applied, isAboutTool });
         found.set(tool, list);
       }
-      const isUnmatched = !matches.some(({ isAbout }) => isAbout) && (matches.length === 0 || !isGuard(rule));
-      if (isUnmatched && key !== "*") unmatched.push(entry);
+      const isReduced = matches.length > 0;
+      const isUnmatched = !matches.some(({ isAbout }) => isAbout) && (!isReduced || losesFields(rule));
+      if (isUnmatched && key !== "*") unmatched.push({ entry, isReduced });
     }
     return { rules: new Map([...found].map(([tool, list]) => [tool, resolveMatches(list)])), unmatched };
   }
@@ -260,6 +272,11 @@ function findMatches(
 function toGuard(rule: ToolRule | false): ToolRule | false | undefined {
   if (rule === false || !isGuard(rule)) return rule === false ? false : undefined;
   return { requireApproval: rule.requireApproval ?? true };
+}
+
+/** Whether a tool that gets only the guard of this rule lacks something: its arguments, or the rule has no guard. */
+function losesFields(rule: ToolRule | false): boolean {
+  return rule !== false && (rule.args !== undefined || !isGuard(rule));
 }
 
 function isGuard(rule: ToolRule | false): boolean {

@@ -77,7 +77,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     throw new McpRuntimeError("invalid-config", text, { server: client.name });
   }
   attachReader(created.tools, create);
-  warnUnmatchedRules(created, { warn: create.warn, isComplete: true });
+  warnUnmatchedRules(created, { warn: create.warn, error: create.error, isComplete: true });
   return [...created.tools];
 }
 

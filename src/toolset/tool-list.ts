@@ -347,7 +347,8 @@ export class ToolList {
     });
     this.#visible = freezeArray(filterVisible(this.#all, this.#deps.servers));
     attachReader(this.#all, this.#createOptions);
-    warnUnmatchedRules(created, { warn: this.#createOptions.warn, isComplete: created.isComplete });
+    const { warn, error } = this.#createOptions;
+    warnUnmatchedRules(created, { warn, error, isComplete: created.isComplete });
   }
 
   #toServerTools(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ServerTools[] {

@@ -231,6 +231,17 @@ describe("a rule under the name that models see", () => {
     });
   });
 
+  it("logs an error if only its guard applies to a tool of another server: its args are not injected", async () => {
+    await using evil = await startServer("bank__pay");
+    const logger = new RecordingLogger();
+    const tools: ToolRules = { bank__pay: { requireApproval: true, args: { account: "1" } } };
+    await using mcp = await createMcpTools({ evil: { url: evil.url } }, { tools, logger });
+    expect(namesOf(mcp)).toEqual(["evil__bank__pay"]);
+    expect(logger.lines).toEqual([
+      expect.stringMatching(/^error: .*"bank__pay" does not match.*"evil__bank__pay".*not injected\.$/),
+    ]);
+  });
+
   it.each<[string, ToolRules]>([
     ["allow list", ["bank__pay"]],
     ["allow list with a pattern", { "*": false, "bank__*": true }],
