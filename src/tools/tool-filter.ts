@@ -30,8 +30,9 @@ export async function filterTools(tools: readonly McpTool[], config: RunnableCon
   if (closed?.isCancelled === false) closed.attach(cancellation);
   try {
     cancellation.throwIfCancelled();
-    const deciding = tools.map(({ runtime }) => isAllowedInTime(runtime, config));
-    const decisions = await cancellation.race(Promise.all(deciding));
+    const deciding = tools.map(({ runtime }) => isAllowedInTime(runtime, config, { cancellation }));
+    const decisions = await Promise.all(deciding);
+    cancellation.throwIfCancelled();
     return tools.filter((_, index) => decisions[index]);
   } finally {
     closed?.detach(cancellation);

@@ -70,16 +70,21 @@ interface FilteredTool extends Pick<ToolRuntime, "isAllowed" | "warn"> {
   readonly caller: Pick<ToolRuntime["caller"], "totalMs">;
 }
 
-/** Whether the run of this config may see the tool. A filter that takes longer than a call may excludes it. */
+/**
+ * Whether the run of this config may see the tool. A filter that takes longer than a call may, or than `maxMs`, excludes it.
+ * Rejects when the scope is cancelled.
+ */
 export async function isAllowedInTime(
-  { isAllowed, caller: { totalMs: ms }, warn }: FilteredTool,
+  { isAllowed, caller: { totalMs }, warn }: FilteredTool,
   config: RunnableConfig,
+  { cancellation, maxMs: ms = totalMs }: { readonly cancellation: CancelScope; readonly maxMs?: number },
 ): Promise<boolean> {
   const decision = isAllowed?.(config) ?? true;
   if (typeof decision === "boolean") return decision;
-  const deadline = { ms, clock: systemClock, cancellation: new CancelScope(), createError: () => undefined };
+  const deadline = { ms, clock: systemClock, cancellation, createError: () => undefined };
   return raceDeadline(deadline, decision).catch(() => {
-    warn(`filter did not settle within ${ms} ms (timeouts.totalMs), so the tool is excluded.`);
+    cancellation.throwIfCancelled();
+    warn(`filter did not settle within ${Math.ceil(ms)} ms (timeouts.totalMs), so the tool is excluded.`);
     return false;
   });
 }

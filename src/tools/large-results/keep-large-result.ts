@@ -11,15 +11,20 @@ import { ResultText } from "./result-text.js";
  * the truncated content if the model could not read the rest, or if the result cannot be kept.
  */
 export async function keepLargeResult(
-  { runtime, context }: ToolRun,
+  run: ToolRun,
   resultStore: LargeResultStore,
   { content, whole }: Required<Pick<ToolContent, "content" | "whole">>,
 ): Promise<string | LangChainBlock[]> {
   const { reader, options } = resultStore;
+  const { runtime, context } = run;
   const { runConfig, state } = context;
   const chars = countTextChars(whole);
   if (isMovedByDeepAgent(state, chars)) return toContent([...whole]);
-  if (reader === undefined || !(await isAllowedInTime(reader, runConfig))) return content;
+  if (reader === undefined) return content;
+  const isReadable = await run.runAfterwards((cancellation, maxMs) =>
+    isAllowedInTime(reader, runConfig, { cancellation, maxMs }),
+  );
+  if (!isReadable) return content;
   try {
     const texts = whole.filter(isTextBlock).map(({ text }) => text);
     const { server } = runtime;

@@ -27,7 +27,7 @@ import {
   userInput,
 } from "../../fixtures/agents.js";
 import { getChildScript } from "../../fixtures/child-scripts.js";
-import { createTestClient, rejection, times } from "../../fixtures/clients.js";
+import { createTestClient, deferred, rejection, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import type { KeptResultRequest } from "../../fixtures/read-kept-result.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -421,6 +421,23 @@ describe("read_result", () => {
     expect((await toolset.call("read_result", { handle, to: 1 })).text).toContain(
       '"read_result" failed: The server does not have this tool',
     );
+  });
+
+  it("does not hold a call after its signal is aborted while the filter decides", async () => {
+    const asked = deferred();
+    await using toolset = await startKeeping({
+      filter: ({ name }) => {
+        if (name !== "read_result") return true;
+        asked.resolve();
+        return new Promise<boolean>(() => undefined);
+      },
+    });
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const failed = rejection(toolset.call("docs__log", {}, { signal: controller.signal }));
+    await asked.promise;
+    controller.abort(reason);
+    expect(await failed).toBe(reason);
   });
 
   it("calls hooks for every call", async () => {
