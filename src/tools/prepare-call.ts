@@ -237,23 +237,22 @@ async function injectArguments(
     return value;
   };
   const values = await runHook(run, "args", () => {
-    const resolved = names.map((name) => {
-      const value = resolveSource(sources[name], run.context);
-      return isPromiseLike(value) ? Promise.resolve(value).then(keepSecrets) : keepSecrets(value);
-    });
+    const resolved = names.map((name) => resolveSource(sources[name], run.context, keepSecrets));
     return resolved.some(isPromiseLike) ? Promise.all(resolved) : resolved;
   });
   const injected = names.map((name, index) => [name, values[index]] as const);
   return Object.fromEntries([...visible, ...injected.filter(([, value]) => value !== undefined)]);
 }
 
-/** What a function throws is returned as a rejection: the promises of the others must not stay unhandled. */
+/** What a function or `keep` throws is returned as a rejection: the promises of the others must not stay unhandled. */
 function resolveSource(
   source: NonNullable<ToolRule["args"]>[string] | undefined,
   context: ToolRun["context"],
+  keep: (value: unknown) => unknown,
 ): unknown {
   try {
-    return typeof source === "function" ? source(context.toPlainContext()) : source;
+    const value: unknown = typeof source === "function" ? source(context.toPlainContext()) : source;
+    return isPromiseLike(value) ? Promise.resolve(value).then(keep) : keep(value);
   } catch (error) {
     return Promise.reject(error);
   }

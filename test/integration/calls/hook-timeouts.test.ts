@@ -82,11 +82,17 @@ describe("a hook that never settles", () => {
     const broken = () => {
       throw new Error("broken");
     };
-    await using fixture = await start({}, { args: { account, broken } });
-    expect(await fixture.call({})).toMatchObject({
-      status: "error",
-      artifact: { error: { kind: "denied" } },
-    });
+    const cyclic = () => {
+      const value: Record<string, unknown> = {};
+      return Object.assign(value, { value });
+    };
+    for (const failing of [broken, cyclic]) {
+      await using fixture = await start({}, { args: { account, failing } });
+      expect(await fixture.call({})).toMatchObject({
+        status: "error",
+        artifact: { error: { kind: "denied" } },
+      });
+    }
     // An unhandled rejection fails the test run.
     late.resolve();
     await sleep(1);
