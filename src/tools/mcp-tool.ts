@@ -228,7 +228,13 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     assertObject(config, { subject: `The call to tool ${JSON.stringify(this.name)}`, path: "config" });
     const signal = toRunSignal(config);
     const run = this.createRun(args, signal === undefined ? config : { ...config, signal });
-    const callbacks = config.callbacks === undefined ? undefined : await startToolRun(this, args, config);
+    let callbacks: CallbackManagerForToolRun | undefined;
+    try {
+      if (config.callbacks !== undefined) callbacks = await startToolRun(this, args, config);
+    } catch (error) {
+      run.dispose();
+      throw error;
+    }
     let result: ToolResult;
     try {
       result = await executeToolCall(run);

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { ToolMessage } from "@langchain/core/messages";
 import { RunnableLambda } from "@langchain/core/runnables";
@@ -165,6 +166,15 @@ describe("a tool", () => {
 });
 
 describe("callbacks", () => {
+  it("leave nothing at the signal of a run that cannot be reported to them", async () => {
+    await using fixture = await createInProcessToolset({ tools: [echo] });
+    const { signal } = new AbortController();
+    const args = { text: "a", user: 1n };
+    const failed = fixture.tool.run(args, { signal, callbacks: [{ handleToolStart: () => undefined }] });
+    await expect(failed).rejects.toThrow(TypeError);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
   it("receive the name, arguments, result and failure of every call", async () => {
     const seen: unknown[] = [];
     class Watch extends BaseCallbackHandler {
