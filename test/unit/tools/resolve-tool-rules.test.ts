@@ -189,7 +189,7 @@ describe("a guard that matches nothing", () => {
     const { rules, errors, unmatched } = await resolve(["delete_all"], { delete_al: { timeoutMs: 5 } });
     expect([rules, errors]).toEqual([[{}], []]);
     const suggestion = ' Did you mean "delete_all"? Tools: "delete_all".';
-    expect(unmatched).toEqual([{ server: "s", key: "delete_al", suggestion }]);
+    expect(unmatched).toEqual([{ server: "s", key: "delete_al", suggestion, losesArgs: false }]);
   });
 });
 
@@ -213,8 +213,8 @@ describe("unmatched keys", () => {
   it("are reported with their level", async () => {
     const { unmatched } = await resolve(["get_a"], { get_a: {}, "put_*": {}, "*": {} }, { post: {} });
     expect(unmatched).toEqual([
-      { server: "s", key: "put_*", suggestion: ' Tools: "get_a".' },
-      { server: undefined, key: "post", suggestion: ' Tools: "get_a".' },
+      { server: "s", key: "put_*", suggestion: ' Tools: "get_a".', losesArgs: false },
+      { server: undefined, key: "post", suggestion: ' Tools: "get_a".', losesArgs: false },
     ]);
   });
 });
