@@ -1,4 +1,4 @@
-import { type ToolCall, ToolMessage } from "@langchain/core/messages";
+import { type ToolCall, ToolMessage } from "@langchain/core/messages/tool";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "@langchain/core/messages";
+import type { AIMessage, BaseMessage, ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { delay, systemClock } from "../async/clock.js";
@@ -292,6 +292,11 @@ export function findPendingCalls(state: unknown): PendingCalls {
   const ids = allCalls.flatMap(({ id }) => id ?? []);
   const duplicateIds = new Set(ids.filter((id, index) => ids.indexOf(id) !== index));
   return { messageId: lastMessage?.id, allCalls, unanswered, duplicateIds };
+}
+
+/** As in LangChain, whose module of all messages would make the import of this package take a tenth longer. */
+function isBaseMessage(value: unknown): value is BaseMessage {
+  return typeof (value as { _getType?: unknown } | null | undefined)?._getType === "function";
 }
 
 function messagesOf(state: unknown): BaseMessage[] {

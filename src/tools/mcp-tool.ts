@@ -3,7 +3,7 @@ import {
   type CallbackManagerForToolRun,
   parseCallbackConfigArg,
 } from "@langchain/core/callbacks/manager";
-import { type ToolCall, ToolMessage } from "@langchain/core/messages";
+import { type ToolCall, ToolMessage } from "@langchain/core/messages/tool";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";

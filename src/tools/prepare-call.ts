@@ -1,4 +1,4 @@
-import { isBaseMessage } from "@langchain/core/messages";
+import { ToolMessage } from "@langchain/core/messages/tool";
 import { z } from "zod";
 import { isContentBlock } from "../client/tool-result.js";
 import {
@@ -441,8 +441,8 @@ function parseHookResult<T>(schema: z.ZodType<T>, result: unknown, location: Err
  * replaces the whole result. Returns what is wrong with a value that means something else here.
  */
 function fromAdapterResult(result: unknown): Partial<AfterToolCallResult> | string {
-  if (isBaseMessage(result) && result.type === "tool") {
-    const isError = Reflect.get(result, "status") === "error" ? { isError: true } : {};
+  if (ToolMessage.isInstance(result)) {
+    const isError = result.status === "error" ? { isError: true } : {};
     const replaced = replaceContent(result.content);
     return typeof replaced === "string" ? replaced : { ...replaced, ...isError };
   }
