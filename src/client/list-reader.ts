@@ -9,11 +9,11 @@ import {
   type McpToolInfo,
   parseToolInfo,
 } from "../config/server-features.js";
-import { SERVER_DEFAULTS } from "../config/server-config.js";
+import { type Limits, SERVER_DEFAULTS } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { estimateJsonLength } from "../json/describe-value.js";
-import { isPlainObject, toObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import {
   assertRequestOptions,
   LIST_TOOLS_OPTIONS,
@@ -39,12 +39,19 @@ export async function listTools(
   try {
     return await readList(deps, LIST_KINDS.tools, requestOptions, { onTtl, ...details });
   } catch (error) {
-    // The identity is computed by code of the application.
-    if (!isNotFound(error)) throw error;
-    const identity = deps.runner.identityOf({ context: options.context });
-    const capabilities = deps.lifecycle.sessionOf(identity)?.metadata?.capabilities;
-    if (capabilities !== undefined && capabilities["tools"] === undefined) return [];
+    if (isNotFound(error) && announcesNoTools(deps, options)) return [];
     throw error;
+  }
+}
+
+/** Whether the session of this caller is with a server that has capabilities, but not that of tools. */
+function announcesNoTools({ lifecycle, runner }: RequestDependencies, { context }: RequestOptions): boolean {
+  try {
+    const capabilities = lifecycle.sessionOf(runner.identityOf({ context }))?.metadata?.capabilities;
+    return capabilities !== undefined && capabilities["tools"] === undefined;
+  } catch {
+    // `identity` is a function of the application.
+    return false;
   }
 }
 
@@ -63,9 +70,8 @@ export async function listOrEmpty<Item>(
 }
 
 /**
- * Reads all pages of a list, sorted by key. All pages but the last are together limited like one response. All or
- * nothing: a list that cannot be read completely is an error, never a shorter list. A single invalid item is skipped
- * with a warning.
+ * Reads all pages of a list, sorted by key. All or nothing: a list that cannot be read completely is an error, never a
+ * shorter list. A single invalid item is skipped with a warning.
  */
 async function readList<Item>(
   deps: RequestDependencies,
@@ -78,72 +84,142 @@ async function readList<Item>(
   }: Pick<ListToolsOptions, "onTtl"> & BackgroundOption & { readonly capability?: string },
 ): Promise<Item[]> {
   const { server, events, lifecycle, runner } = deps;
-  const { method, itemName } = kind;
   const remainingMs = startListTimeout(deps);
-  const itemsById = new Map<string, Item>();
-  const problems: string[] = [];
-  const cursors = new Set<string>();
-  let itemCount = 0;
-  let charCount = 0;
-  let ttlMs: number | undefined;
-  const createError = (failure: "invalid-response" | "too-large", problem: string) =>
-    new McpRuntimeError(failure, `Server "${server}" ${problem}.`, { server });
+  const pages = new ListPages(server, kind);
   await runner.runOperation(options, async (send) => {
     let cursor: string | undefined;
-    for (let pages = 1; ; pages += 1) {
-      const page = await send(method, cursor === undefined ? {} : { cursor }, {
+    do {
+      const page = await send(kind.method, cursor === undefined ? {} : { cursor }, {
         totalMs: remainingMs(),
         isIdempotent: true,
         isBackground,
         capability,
       });
       // Read after each page: the first request may resolve a dynamic server and with it other limits.
-      const { limits } = lifecycle.config;
-      const items = isPlainObject(page) ? page[kind.key] : undefined;
-      if (!isPlainObject(page) || !Array.isArray(items))
-        throw createError("invalid-response", `responded to ${method} without an array of ${itemName}s`);
-      // A server that ignores an empty cursor sends the first page again.
-      if (cursor === "" && items.every((item) => isKnown(item, itemsById, kind))) return;
-      itemCount += items.length;
-      if (itemCount > limits[kind.limit])
-        throw createError(
-          "too-large",
-          `lists more than ${limits[kind.limit]} ${itemName}s (limits.${kind.limit})`,
-        );
-      ttlMs = minTtl(ttlMs, page["ttlMs"]);
-      const knownItems = itemsById.size;
-      for (const item of items) {
-        const problem = addItem(item, itemsById, kind);
-        if (problem !== undefined) problems.push(problem);
-      }
-      const { nextCursor } = page;
-      if (nextCursor === undefined || nextCursor === null) return;
-      // A cursor that is not a string must not be mistaken for the end of the list.
-      if (typeof nextCursor !== "string")
-        throw createError("invalid-response", `sent a cursor of ${method} that is not a string`);
-      cursor = nextCursor;
-      // A server may send the same cursor with every page: the list goes on while a page has new items.
-      if (cursors.has(cursor) && itemsById.size === knownItems) {
-        // Some servers end a list with an empty cursor.
-        if (cursor === "") return;
-        throw createError("invalid-response", `repeated a cursor of ${method}: the list would never end`);
-      }
-      cursors.add(cursor);
-      const maxChars = Math.max(limits.responseBytes, MIN_LIST_CHARS);
-      charCount += estimateJsonLength(page, maxChars);
-      if (charCount > maxChars)
-        throw createError(
-          "too-large",
-          `lists ${itemName}s that are larger than one response may be. Raise limits.responseBytes`,
-        );
-      if (pages >= limits.pages)
-        throw createError("too-large", `lists more than ${limits.pages} pages (limits.pages)`);
-    }
+      cursor = pages.add(page, { cursor, limits: lifecycle.config.limits });
+    } while (cursor !== undefined);
   });
   events.listWarnings.reset();
-  for (const problem of problems) events.listWarnings.warn(`Server "${server}": ${problem}`, events);
-  if (ttlMs !== undefined) onTtl?.(ttlMs);
-  return [...itemsById.values()].toSorted((a, b) => (kind.idOf(a) < kind.idOf(b) ? -1 : 1));
+  for (const problem of pages.problems) events.listWarnings.warn(`Server "${server}": ${problem}`, events);
+  if (pages.ttlMs !== undefined) onTtl?.(pages.ttlMs);
+  return pages.toSorted();
+}
+
+/** The pages of one list. All but the last are together limited like one response. */
+class ListPages<Item> {
+  /** Items that were skipped, and warnings about others. */
+  readonly problems: string[] = [];
+  readonly #server: string;
+  readonly #kind: ListKind<Item>;
+  readonly #itemsById = new Map<string, Item>();
+  readonly #cursors = new Set<string>();
+  #ttlMs: number | undefined;
+  #pageCount = 0;
+  #itemCount = 0;
+  #charCount = 0;
+
+  constructor(server: string, kind: ListKind<Item>) {
+    this.#server = server;
+    this.#kind = kind;
+  }
+
+  /** The lifetime of a list is the shortest lifetime of its pages. */
+  get ttlMs(): number | undefined {
+    return this.#ttlMs;
+  }
+
+  toSorted(): Item[] {
+    const { idOf } = this.#kind;
+    return [...this.#itemsById.values()].toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  }
+
+  /** Adds the page that was requested with `cursor`. Returns the cursor of the next one, or `undefined` at the end. */
+  add(
+    page: unknown,
+    { cursor, limits }: { readonly cursor: string | undefined; readonly limits: Limits },
+  ): string | undefined {
+    const { method, itemName, key, limit } = this.#kind;
+    const items = isPlainObject(page) ? page[key] : undefined;
+    if (!isPlainObject(page) || !Array.isArray(items))
+      throw this.#createError("invalid-response", `responded to ${method} without an array of ${itemName}s`);
+    // A server that ignores an empty cursor sends the first page again.
+    if (cursor === "" && items.every((item) => this.#isKnown(item))) return undefined;
+    this.#pageCount += 1;
+    this.#itemCount += items.length;
+    if (this.#itemCount > limits[limit])
+      throw this.#createError("too-large", `lists more than ${limits[limit]} ${itemName}s (limits.${limit})`);
+    const { ttlMs } = page;
+    if (typeof ttlMs === "number" && ttlMs >= 0) this.#ttlMs = Math.min(this.#ttlMs ?? ttlMs, ttlMs);
+    const knownItems = this.#itemsById.size;
+    for (const item of items) this.#addItem(item);
+    const nextCursor = this.#readCursor(page, { hasNewItems: this.#itemsById.size > knownItems });
+    if (nextCursor !== undefined) this.#limitPages(page, limits);
+    return nextCursor;
+  }
+
+  #readCursor(page: JsonObject, { hasNewItems }: { readonly hasNewItems: boolean }): string | undefined {
+    const { method } = this.#kind;
+    const { nextCursor } = page;
+    if (nextCursor === undefined || nextCursor === null) return undefined;
+    // A cursor that is not a string must not be mistaken for the end of the list.
+    if (typeof nextCursor !== "string")
+      throw this.#createError("invalid-response", `sent a cursor of ${method} that is not a string`);
+    // A server may send the same cursor with every page: the list goes on while a page has new items.
+    if (this.#cursors.has(nextCursor) && !hasNewItems) {
+      // Some servers end a list with an empty cursor.
+      if (nextCursor === "") return undefined;
+      throw this.#createError("invalid-response", `repeated a cursor of ${method}: the list would never end`);
+    }
+    this.#cursors.add(nextCursor);
+    return nextCursor;
+  }
+
+  #limitPages(page: JsonObject, limits: Limits): void {
+    const { itemName } = this.#kind;
+    const maxChars = Math.max(limits.responseBytes, MIN_LIST_CHARS);
+    this.#charCount += estimateJsonLength(page, maxChars);
+    if (this.#charCount > maxChars)
+      throw this.#createError(
+        "too-large",
+        `lists ${itemName}s that are larger than one response may be. Raise limits.responseBytes`,
+      );
+    if (this.#pageCount >= limits.pages)
+      throw this.#createError("too-large", `lists more than ${limits.pages} pages (limits.pages)`);
+  }
+
+  #isKnown(value: unknown): boolean {
+    const parsed = this.#kind.parse(value);
+    return "problem" in parsed || this.#itemsById.has(this.#kind.idOf(parsed.item));
+  }
+
+  #addItem(value: unknown): void {
+    const { itemName, parse, idOf } = this.#kind;
+    const parsed = parse(value);
+    if ("problem" in parsed) {
+      this.problems.push(`${describeItem(value, itemName)} ${parsed.problem} and is skipped.`);
+      return;
+    }
+    const id = idOf(parsed.item);
+    if (this.#itemsById.has(id)) {
+      this.problems.push(`${itemName} "${excerpt(id)}" is listed twice; the first one is used.`);
+      return;
+    }
+    this.#itemsById.set(id, parsed.item);
+    if (parsed.warning !== undefined)
+      this.problems.push(`${describeItem(value, itemName)} ${parsed.warning}.`);
+  }
+
+  #createError(failure: "invalid-response" | "too-large", problem: string): McpRuntimeError {
+    return new McpRuntimeError(failure, `Server "${this.#server}" ${problem}.`, { server: this.#server });
+  }
+}
+
+function describeItem(value: unknown, itemName: string): string {
+  const { name, uri, uriTemplate } = toObject(value);
+  const label = [name, uri, uriTemplate]
+    .filter((text) => typeof text === "string")
+    .find((text) => text !== "");
+  return label === undefined ? `a ${itemName}` : `${itemName} "${excerpt(label)}"`;
 }
 
 /** All pages of a list share one total timeout; 0 means no timeout. */
@@ -178,38 +254,6 @@ interface ListKind<Item> {
 
 /** A lower `limits.responseBytes` is about single pages. */
 const MIN_LIST_CHARS = SERVER_DEFAULTS.limits.responseBytes;
-
-/** The lifetime of a list is the shortest lifetime of its pages. */
-function minTtl(ttlMs: number | undefined, pageTtlMs: unknown): number | undefined {
-  return typeof pageTtlMs === "number" && pageTtlMs >= 0 ? Math.min(ttlMs ?? pageTtlMs, pageTtlMs) : ttlMs;
-}
-
-function isKnown<Item>(value: unknown, itemsById: ReadonlyMap<string, Item>, kind: ListKind<Item>): boolean {
-  const parsed = kind.parse(value);
-  return "problem" in parsed || itemsById.has(kind.idOf(parsed.item));
-}
-
-/** Adds an item. Returns why it was skipped, or a warning about it. */
-function addItem<Item>(
-  value: unknown,
-  itemsById: Map<string, Item>,
-  kind: ListKind<Item>,
-): string | undefined {
-  const parsed = kind.parse(value);
-  if ("problem" in parsed) return `${describeItem(value, kind)} ${parsed.problem} and is skipped.`;
-  const id = kind.idOf(parsed.item);
-  if (itemsById.has(id)) return `${kind.itemName} "${excerpt(id)}" is listed twice; the first one is used.`;
-  itemsById.set(id, parsed.item);
-  return parsed.warning === undefined ? undefined : `${describeItem(value, kind)} ${parsed.warning}.`;
-}
-
-function describeItem(value: unknown, { itemName }: { readonly itemName: string }): string {
-  const { name, uri, uriTemplate } = toObject(value);
-  const label = [name, uri, uriTemplate]
-    .filter((text) => typeof text === "string")
-    .find((text) => text !== "");
-  return label === undefined ? `a ${itemName}` : `${itemName} "${excerpt(label)}"`;
-}
 
 /** All kinds of items that servers list. */
 export const LIST_KINDS = {
