@@ -284,7 +284,7 @@ const CIRCUIT_BREAKER_FIELDS = {
   /**
    * How long the circuit stays open before calls are let through again, in milliseconds. If nothing answers at the
    * address, the server is probed with handshakes in the background instead, first after 250 ms and then with delays
-   * that double up to this time; a call that arrives up to a second before a probe waits for it.
+   * that grow by a fifth (for a program: double) up to this time; a call waits for probes that are due within 2 s.
    *
    * @default 30_000
    */

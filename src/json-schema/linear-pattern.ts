@@ -101,10 +101,12 @@ class LinearPattern {
 
   /**
    * Counts what the engine does besides following known transitions: it adds a state, whose cost grows with the
-   * instructions in it; or, when the states do not fit into memory, it continues without them.
+   * instructions in it; or, when the states do not fit into memory, it continues without them. These methods are internal
+   * to the engine, so the dependency is pinned to a minor version; without them, every text costs as much as without states.
    */
   #countSteps(): void {
-    const { dfa } = this.#set;
+    const dfa = this.#set.dfa as re2js.RE2Set["dfa"] | undefined;
+    if (typeof dfa?.step !== "function" || typeof dfa.matchSet !== "function") return;
     const [step, matchSet] = [dfa.step.bind(dfa), dfa.matchSet.bind(dfa)];
     dfa.step = (state: { readonly nfaStates: readonly unknown[] }, ...rest) => {
       this.#steps.spend(4 + state.nfaStates.length + (dfa.numClasses >> 6));
@@ -119,7 +121,7 @@ class LinearPattern {
 
   #spendOnEveryInstruction(input: string | { endPos: () => number }): void {
     const length = typeof input === "string" ? input.length : input.endPos();
-    this.#steps.spend(Math.ceil((length * this.#set.prog.numInst()) / INSTRUCTIONS_PER_STEP));
+    this.#steps.spend(Math.ceil((length * this.#translation.size) / INSTRUCTIONS_PER_STEP));
   }
 }
 

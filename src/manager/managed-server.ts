@@ -191,12 +191,12 @@ export class ManagedServer implements ToolCaller {
     });
   }
 
-  /** The connection state, including a connection that a call is opening. A failed server that is tried again has failed. */
   /** How often the server was disconnected. */
   get epoch(): number {
     return this.#epoch;
   }
 
+  /** The connection state, including a connection that a call is opening. A failed server that is tried again has failed. */
   get state(): ServerState {
     const isConnecting = this.client.state === "connecting" && AUTO_CONNECT_STATES.has(this.#state);
     return isConnecting && !this.#isRetrying ? "connecting" : this.#state;

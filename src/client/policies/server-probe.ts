@@ -11,7 +11,7 @@ interface ServerProbeOptions {
 }
 
 const INITIAL_DELAY_MS = 250;
-/** The return of a server is noticed after at most a fifth of its outage, and 250 ms. Starting a process costs more. */
+/** The return of a server is noticed at most 250 ms plus a fifth of the outage later. Starting a process costs more. */
 const DELAY_FACTOR = 1.2;
 const PROCESS_DELAY_FACTOR = 2;
 
