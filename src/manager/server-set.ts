@@ -141,6 +141,8 @@ class ConnectAttempt {
       if (this.operation.mustWait) await this.operation.waitForTurn();
       await cancellation.race(whenClosed(this.server));
       release = await limiter.acquire(this.server.endpoint, cancellation);
+      // A later `disconnect()` may have superseded this; preparing would make the server usable again.
+      cancellation.throwIfCancelled();
       if (!(await prepare(this.server))) return;
       cancellation.throwIfCancelled();
       this.#previous = this.server.getRestorableState();

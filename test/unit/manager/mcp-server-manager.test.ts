@@ -241,6 +241,23 @@ describe("the manager", () => {
     expect(fixture.handshakes()).toEqual([1, 1, 0]);
   });
 
+  it.each<[string, boolean, (manager: McpServerManager) => Promise<void>]>([
+    ["reconnect(name)", false, (manager) => manager.reconnect("x")],
+    ["reconnect()", false, (manager) => manager.reconnect({ failedOnly: false })],
+    ["connect() of a lazy server", true, (manager) => manager.connect()],
+  ])("a disconnect wins at any moment of %s", async (_, lazy, begin) => {
+    await using server = await startMcpTestServer();
+    for (let microtasks = 0; microtasks < 20; microtasks += 1) {
+      await using manager = new McpServerManager({ x: { url: server.url, lazy } });
+      await (lazy ? manager.disconnect("x") : manager.connect());
+      const begun = Promise.allSettled([begin(manager)]);
+      for (let n = 0; n < microtasks; n += 1) await Promise.resolve();
+      await manager.disconnect("x");
+      await begun;
+      expect([microtasks, manager.status()["x"]?.state]).toEqual([microtasks, "disconnected"]);
+    }
+  });
+
   it("adds and removes servers", async () => {
     await using fixture = await createFixture();
     await using late = await startMcpTestServer({ tools: [{ name: "late", run: () => "at last" }] });
