@@ -105,6 +105,8 @@ const MAX_DESCRIPTION_CHARS = 100;
 /** The constant of reciprocal rank fusion; the usual value. */
 const FUSION_CONSTANT = 60;
 const MAX_CANDIDATES = 30;
+/** It may be the call of a model. */
+const RERANK_TIMEOUT_MS = 20_000;
 /** Tools of other callers stay indexed up to this factor of the current ones. */
 const MAX_INDEX_GROWTH = 2;
 const MIN_INDEX_SIZE = 1_000;
@@ -123,7 +125,11 @@ export class ToolSearch {
   constructor(options: ToolSearchOptions = {}, warn: (message: string) => void = () => undefined) {
     const { embeddings, store } = options;
     this.#options = options;
-    this.#rerankStep = new OptionalStep({ failure: "rerank failed; the order by words is used", warn });
+    this.#rerankStep = new OptionalStep({
+      timeoutMs: RERANK_TIMEOUT_MS,
+      failure: "rerank failed; the order by words is used",
+      warn,
+    });
     this.#vectors = embeddings === undefined ? undefined : new VectorCache(embeddings, store, warn);
   }
 

@@ -17,6 +17,7 @@ const STORE_PREFIX = "tool-vectors/";
 const STORE_TTL_MS = 30 * 86_400_000;
 const MAX_VECTORS = 20_000;
 const STORE_READS = 16;
+const EMBEDDINGS_TIMEOUT_MS = 5_000;
 
 /** The vectors of texts, by their hash: in memory, in a store, or made once for all texts that are missing. */
 export class VectorCache {
@@ -33,6 +34,7 @@ export class VectorCache {
     this.#model = JSON.stringify([embeddings.constructor.name, model ?? modelName, dimensions]);
     this.#store = store === undefined ? undefined : limitStore(store, systemClock);
     this.#step = new OptionalStep({
+      timeoutMs: EMBEDDINGS_TIMEOUT_MS,
       failure: "The embeddings failed; tools are ranked by words alone",
       warn,
     });
@@ -53,7 +55,7 @@ export class VectorCache {
     if (missing.length > 0) {
       const textByKey = new Map(keys.map((key, index) => [key, texts[index] as string]));
       const missingTexts = new Map(missing.map((key) => [key, textByKey.get(key) as string]));
-      // Vectors that come after the time limit are there for a later search.
+      // Vectors that come after the time limit are used by later searches.
       const added = await this.#step.run(() => this.#embed(missingTexts, length));
       if (added === undefined) return undefined;
     }

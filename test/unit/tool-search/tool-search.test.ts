@@ -126,24 +126,47 @@ describe("a function that ToolSearch waits for", () => {
   const never = () => new Promise<never>(() => undefined);
 
   it.each([
-    ["embedQuery", { embeddings: { embedQuery: never, embedDocuments: never } }],
-    ["embedDocuments", { embeddings: { embedQuery: async () => [1], embedDocuments: never } }],
-    ["rerank", { rerank: never }],
-  ])("and that never settles, is not used for a while, with one warning: %s", async (_, options) => {
-    const warnings: string[] = [];
+    ["embedQuery", 5_000, { embeddings: { embedQuery: never, embedDocuments: never } }],
+    ["embedDocuments", 5_000, { embeddings: { embedQuery: async () => [1], embedDocuments: never } }],
+    ["rerank", 20_000, { rerank: never }],
+  ])(
+    "and that never settles, is not used for a while, with one warning: %s",
+    async (_, timeoutMs, options) => {
+      const warnings: string[] = [];
+      await using office = await openTools();
+      using _timers = useFakeTimers();
+      const toolSearch = new ToolSearch(options, (message) => warnings.push(message));
+      const found = await Promise.all([
+        searchFor(toolSearch, timeoutMs, "music", office.tools),
+        searchFor(toolSearch, 0, "bill", office.tools),
+      ]);
+      expect(found).toEqual([["song"], ["invoice"]]);
+      expect(await searchFor(toolSearch, 0, "music", office.tools)).toEqual(["song"]);
+      expect(warnings).toEqual([expect.stringContaining(`did not settle within ${timeoutMs} ms`)]);
+      await vi.advanceTimersByTimeAsync(600_000);
+      expect(await searchFor(toolSearch, timeoutMs, "music", office.tools)).toEqual(["song"]);
+      expect(warnings).toHaveLength(2);
+    },
+  );
+
+  it("is not called again while a call that took too long still runs", async () => {
+    const slow = {
+      calls: 0,
+      embedQuery: async () => [1, 0.1, 0.1],
+      async embedDocuments(texts: string[]) {
+        this.calls += 1;
+        await new Promise((resolve) => setTimeout(resolve, 75_000));
+        return texts.map(() => [1, 0.1, 0.1]);
+      },
+    };
     await using office = await openTools();
     using _timers = useFakeTimers();
-    const toolSearch = new ToolSearch(options, (message) => warnings.push(message));
-    const found = await Promise.all([
-      searchFor(toolSearch, 5_000, "music", office.tools),
-      searchFor(toolSearch, 0, "bill", office.tools),
-    ]);
-    expect(found).toEqual([["song"], ["invoice"]]);
-    expect(await searchFor(toolSearch, 0, "music", office.tools)).toEqual(["song"]);
-    expect(warnings).toEqual([expect.stringContaining("did not settle within 5000 ms")]);
-    await vi.advanceTimersByTimeAsync(30_000);
-    expect(await searchFor(toolSearch, 5_000, "music", office.tools)).toEqual(["song"]);
-    expect(warnings).toHaveLength(2);
+    const toolSearch = new ToolSearch({ embeddings: slow });
+    for (const ms of [5_000, 31_000, 31_000]) await searchFor(toolSearch, ms, "music", office.tools);
+    expect(slow.calls).toBe(1);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await searchFor(toolSearch, 0, "nothing else", office.tools)).toHaveLength(3);
+    expect(slow.calls).toBe(1);
   });
 
   it("is used after the pause, with vectors that came too late", async () => {
