@@ -62,11 +62,11 @@ export interface CloseOptions {
   readonly drainMs?: number | undefined;
 }
 
-/** The end of what a client has open. */
+/** The stages of closing a client. */
 export interface ClientClosing {
   /**
-   * Resolves when no call is in flight anymore, except those that wait for a session: with whether to wait for the rest,
-   * too. Not while a session is being opened, because the server may not respond. Never rejects.
+   * Resolves when no call is in flight (calls that wait for a session do not count): to true if the caller should also
+   * wait for `closed`, to false while a session is being opened, because the server may not respond. Never rejects.
    */
   readonly drained: Promise<boolean>;
   /** Resolves when everything is closed. */
@@ -210,7 +210,7 @@ export class ClientLifecycle {
     return { drained: drained.then(mayWait, mayWait), closed: epoch.closing };
   }
 
-  /** Nothing is left to wait for but calls: what was open is being closed already. */
+  /** The previous epoch is already closing; only its calls may still run. */
   #shortenDrain(drainMs: number): ClientClosing {
     const { calls, closing } = this.#previousEpoch ?? {};
     const ended = Promise.resolve(calls?.end(drainMs, this.#options.clock, this.#closedError));

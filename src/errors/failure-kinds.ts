@@ -5,7 +5,8 @@ import { RPC_CODES } from "./rpc-codes.js";
  * outcomes and events use the same kinds.
  */
 export const FAILURE_KINDS = {
-  "session-lost": "The server lost the session, and lost it again right after a new handshake.",
+  "session-lost":
+    "The server lost the session, and also the new ones that the call opened (session.maxRecoveries).",
   "not-sent":
     "The request never reached the server: connection refused, unknown host, not connected, a proxy without a server.",
   "connection-lost": "The connection broke after the request was sent; the server may have run it.",

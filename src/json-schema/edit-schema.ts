@@ -313,7 +313,7 @@ function collectObjects(root: object, budget: StepBudget): readonly object[] {
   return [...seen];
 }
 
-/** A reference to another document points nowhere, so it is left as it is. */
+/** References to other documents are kept: they cannot be resolved here. */
 function pointsToDefinition(fragment: string | undefined): boolean {
   return fragment === undefined || /^#\/(?:\$defs|definitions)\//.test(fragment);
 }

@@ -91,9 +91,9 @@ function toWriteLimits(level: DetailLevel, maxChars: number, hidden: HiddenTexts
 
 /**
  * Converts the schema of a tool to the one that models see: accepted by OpenAI, Anthropic and Gemini, with as much
- * of the original as fits. It accepts everything that the original accepts, and possibly more. Values and names of
- * properties with hidden characters are not shown: a model could be instructed by them, and they cannot be changed
- * without breaking the call.
+ * of the original as fits. It accepts everything that the original accepts, except values and names of properties with
+ * hidden characters, and possibly more. Those are not shown: a model could be instructed by them, and they cannot be
+ * changed without breaking the call.
  *
  * Two constructs are read as intended instead of strictly: a schema with `properties` and without `type` is an
  * object, and an argument that only one branch of a top-level union or condition describes is described that way

@@ -6,7 +6,7 @@ import type { ManagerSettings } from "./manager-options.js";
 const PROGRAMS = "programs";
 
 /**
- * Limits how many servers are connected at the same time: in total, programs, and servers of one host. A host that does
+ * Limits how many servers are connected at the same time: in total, for programs, and per host. A host that does
  * not respond has at most half of all slots, so it does not hold back the others. First in, first out; a server waits for
  * a slot of its host first, and then for one of all.
  */

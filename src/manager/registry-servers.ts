@@ -383,7 +383,7 @@ class RegistryFollower {
     this.#manager.serverSet.settings.warn(
       `Server "${name}" of the registry is left out until it responds: ${entry.failures} health checks in a row have failed. ${printValue(reason)}`,
     );
-    // That of this disconnect: if the application disconnects the server too, the epoch is another one.
+    // The epoch after this disconnect. It changes again if the application disconnects the server as well.
     entry.excludedEpoch = (this.#manager.serverSet.find(name)?.epoch ?? 0) + 1;
     await this.#manager.disconnect(name).catch(() => undefined);
   }

@@ -68,10 +68,10 @@ export function mergeServerErrors(all: readonly unknown[], pending: readonly str
   });
 }
 
-/** Less is not worth a sentence. */
+/** Shorter times of closing are not reported. */
 const MIN_CLOSING_MS = 1_000;
 
-/** A timeout includes the time of its attempts. After that, a caller has waited until what was open is closed. */
+/** Adds how long closing took to a timeout error, whose message has only the time of the attempts. */
 export function withClosingTime(error: unknown, ms: number): unknown {
   const isTimeout = error instanceof McpRuntimeError && error.kind === "timeout";
   if (!isTimeout || ms < MIN_CLOSING_MS) return error;

@@ -39,7 +39,7 @@ class ServerStart {
   readonly #waitForUncached: boolean;
   /** The servers that are connected at the start, by name. */
   readonly #eager: ReadonlyMap<string, ManagedServer>;
-  /** Those that are not ready. Kept up to date by server: there may be thousands. */
+  /** Those that are not ready. Updated one server at a time: there may be thousands. */
   readonly #pending = { required: new Set<ManagedServer>(), optional: new Set<ManagedServer>() };
   /** The failures that fail the start. */
   readonly #failures = new Map<ManagedServer, McpRuntimeError>();

@@ -69,7 +69,10 @@ export class AddressGuard {
     }
   }
 
-  /** Link-local addresses are never allowed; local and private ones unless the operator's own address is public. */
+  /**
+   * Link-local addresses are not allowed; local and private ones only if the operator's own address is not public. The option
+   * `allowAddress` can decide otherwise.
+   */
   async #decideByDefault(url: URL, ip: string | undefined, purpose: AddressRequest["purpose"]) {
     if (METADATA_NAMES.has(url.hostname.toLowerCase().replace(/\.$/, "")))
       return { isAllowed: false, reason: "it is the metadata service of a cloud" };

@@ -197,7 +197,7 @@ class LegacySession extends ChannelSession implements Session {
       this.isConfirmed = true;
       return result["resultType"] === INPUT_REQUIRED ? stripResultType(result) : result;
     } finally {
-      // In this era, nothing tells for which of the requests in flight the server needs input.
+      // A server before 2026-07-28 does not say which of the requests in flight needs the input.
       if (serverRequests.inputRevision !== inputRevision) request.hasInput = true;
       this.endRequest();
     }

@@ -21,7 +21,7 @@ const TERMINATE_TIMEOUT_MS = 1_000;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** How many responses to the server may wait to be sent. A server that causes more, without reading them, is abandoned. */
 const MAX_UNSENT_RESPONSES = 1_000;
-/** How many notifications may wait to be sent. Further ones are dropped: callers cause them, and not the server. */
+/** How many notifications may wait to be sent. Further ones are dropped, because the client causes them, not the server. */
 const MAX_UNSENT_NOTIFICATIONS = 10_000;
 const MAX_REPORTED_ERRORS = 100;
 /** How long to wait for the stream of server-initiated messages. */

@@ -1,4 +1,5 @@
 import { type Channel, channel, subscribe, unsubscribe } from "node:diagnostics_channel";
+import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { printValue } from "../errors/sanitize-text.js";
 import { isPromiseLike } from "../json/json.js";
@@ -105,7 +106,7 @@ export function assertListener(name: unknown, listener: unknown, names: readonly
   if (!names.includes(name as string))
     throw new McpRuntimeError(
       "invalid-config",
-      `Unknown event "${printValue(name)}"; valid events: ${names.join(", ")}.`,
+      `Unknown event "${printValue(name)}"; valid events: ${names.join(", ")}.${suggestMatch(printValue(name), names)}`,
     );
   if (typeof listener !== "function")
     throw new McpRuntimeError("invalid-config", `The listener for "${printValue(name)}" must be a function.`);

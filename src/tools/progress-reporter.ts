@@ -90,7 +90,7 @@ export class ProgressReporter {
     await settleWithin(MAX_END_MS, clock, () => cancellation.race(Promise.all(this.#pending)));
     if (this.#pending.size > 0 && !cancellation.isCancelled)
       warn(
-        `A progress listener (onProgress, a stream writer or a callback handler) did not settle within ${MAX_END_MS} ms after the call, which does not wait any longer.`,
+        `A progress listener (onProgress, a stream writer or a callback handler) did not settle within ${MAX_END_MS} ms after the call ended; the result is returned without waiting for it.`,
       );
   }
 

@@ -221,8 +221,8 @@ export class ToolRun {
   }
 
   /**
-   * Runs a hook after the run has ended. What has not ended the run before still cancels the scope: the caller's signal, and
-   * closing the toolset. The hook may take what is left for the hooks of the run, at least a second.
+   * Runs a hook after the run has ended. The caller's signal and closing the toolset still cancel it, unless they have
+   * already ended the run. The hook may take what is left for the hooks of the run, at least a second.
    */
   async runAfterwards<T>(hook: (cancellation: CancelScope, maxMs: number) => Promise<T>): Promise<T> {
     const { signal } = this.context;

@@ -3,6 +3,7 @@ import { isDeepEqual } from "../json/json.js";
 import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/server-features.js";
+import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { joinNames, printValue } from "../errors/sanitize-text.js";
 import type { ManagedServer } from "../manager/managed-server.js";
@@ -64,8 +65,8 @@ const PAUSE_FACTOR = 4;
 
 /**
  * The current tools of all servers. Rebuilt when a server connects late, changes its tools or is removed; an
- * unchanged tool stays the same object. While many servers change, one rebuild serves those of a while, or the total
- * cost would grow with the square of their number. A read never returns outdated tools.
+ * unchanged tool stays the same object. While many servers change, their changes are collected into one rebuild; otherwise
+ * the cost would be quadratic in the number of servers. A read never returns outdated tools.
  */
 export class ToolList {
   readonly #deps: ToolListDependencies;
@@ -402,7 +403,7 @@ function createNotFoundError(
   const available = joinNames(names, MAX_NAMES) || "none";
   const pending =
     serversWithoutTools.length === 0 ? "" : ` Not listed yet: ${serversWithoutTools.join(", ")}.`;
-  const text = `${where} has no tool "${name}"; available tools: ${available}.${pending}`;
+  const text = `${where} has no tool "${name}"; available tools: ${available}.${suggestMatch(name, names)}${pending}`;
   return new McpRuntimeError("not-found", text, { server, tool: name });
 }
 

@@ -27,7 +27,7 @@ const shown = z.string().transform(stripHiddenCharacters);
 
 const CONTROL_CHARACTERS = /[\p{Cc}\u2028\u2029]/u;
 
-/** Whether a person sees all of a name or value. It is sent back, so that nothing can be removed from it. */
+/** Whether a person sees all of a name or value. It is sent back to the server, so it must not be changed. */
 export function isVisible(text: string): boolean {
   return !hasHiddenCharacters(withoutJoiners(text)) && !CONTROL_CHARACTERS.test(text);
 }

@@ -19,7 +19,7 @@ export class ServerRequestStreams {
     if (typeof id === "string" ? id.length > MAX_REQUEST_ID_CHARS : typeof id !== "number") return;
     this.#streams.set(id, stream);
     if (this.#streams.size <= MAX_SERVER_REQUESTS) return;
-    // That many do not run: the server has cancelled some of them on another stream.
+    // No more than this run at a time, so the server has cancelled some of them on another stream.
     const [oldest] = this.#streams.keys();
     if (oldest !== undefined) this.#streams.delete(oldest);
   }

@@ -212,9 +212,6 @@ class WrappedError extends Error {
   }
 }
 
-/** The origins of Lambda, of the token service and of the sign-in service are all that the SDK uses. */
-const MAX_POOLS = 8;
-
 /**
  * Sends the requests of the AWS SDK over our connection pools instead of the SDK's HTTP client: the size of
  * a response is limited, an abort ends exactly that request, and it is known whether a request was sent. The SDK also
@@ -225,6 +222,7 @@ export class AwsHttpHandler {
   readonly #options: AwsHttpOptions;
   /** Keyed by the abort signal of the request: the SDK passes nothing else that identifies it. */
   readonly #inFlight = new WeakMap<AbortSignal, InFlightRequest>();
+  /** By origin: of Lambda, the token service and the sign-in service. */
   readonly #pools = new Map<string, HttpPool>();
   #isClosed = false;
   /** Keeps the current token redacted. */
@@ -318,11 +316,6 @@ export class AwsHttpHandler {
     // Nothing would close its pool.
     if (this.#isClosed) throw new Error("The HTTP handler is closed.");
     const pool = openHttpPool({ url }, { ...this.#options, checkAddress: this.#options.checkFor(url) });
-    const [oldest] = this.#pools;
-    if (oldest !== undefined && this.#pools.size >= MAX_POOLS) {
-      this.#pools.delete(oldest[0]);
-      void oldest[1].close().catch(() => undefined);
-    }
     this.#pools.set(url.origin, pool);
     return pool;
   }

@@ -81,7 +81,7 @@ class LambdaTransport extends BaseTransport<LambdaInvocation> implements Transpo
   }
 
   async close(reason: McpRuntimeError): Promise<void> {
-    this.pending.rejectAll(({ wire }) => {
+    this.end(({ wire }) => {
       wire?.controller.abort();
       return reason;
     });

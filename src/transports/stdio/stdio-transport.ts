@@ -221,7 +221,7 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
     const noise = this.#stdoutNoise;
     const hasOtherMessages = noise === undefined && this.#hasReceived;
     const stdout = hasOtherMessages ? "It sent only other messages." : describeStdout(noise);
-    return ` Its process runs. ${NOT_A_SERVER} ${stdout}${formatStderr(this.#stderr.summary)}`;
+    return ` Its process is still running. ${NOT_A_SERVER} ${stdout}${formatStderr(this.#stderr.summary)}`;
   }
 
   #createTooLargeError(): McpRuntimeError {

@@ -347,7 +347,7 @@ describe("doctor: commands", () => {
     const { findings } = await runDoctor(folder, "--config", "some.json", "--timeout", "2");
     const errors = findings.filter(({ severity }) => severity === "error");
     const withOutput = (output: string) =>
-      `did not finish the handshake within 2000 ms (timeouts.connectMs). Its process runs. Is it an MCP server? Check command and args. ${output}`;
+      `did not finish the handshake within 2000 ms (timeouts.connectMs). Its process is still running. Is it an MCP server? Check command and args. ${output}`;
     expect(errors.map(({ server, text, hint }) => [server, text, hint])).toEqual(
       [
         ["quiet", withOutput("It wrote nothing to stdout.")],

@@ -281,7 +281,7 @@ describe("a stdio server that cannot be started", () => {
     expect(await failure).toMatchObject({
       kind: "timeout",
       message:
-        'Server "silent" did not finish the handshake within 5000 ms (timeouts.connectMs). Its process runs. Is it an MCP server? Check command and args. It wrote nothing to stdout.\nOn stderr:\n  Error: API_KEY is not set\n  waiting',
+        'Server "silent" did not finish the handshake within 5000 ms (timeouts.connectMs). Its process is still running. Is it an MCP server? Check command and args. It wrote nothing to stdout.\nOn stderr:\n  Error: API_KEY is not set\n  waiting',
     });
   });
 
