@@ -114,7 +114,7 @@ interface Waiter {
 const ECHO: TestTool = {
   name: "echo",
   description: "Returns its text argument.",
-  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  inputSchema: { type: "object", properties: { text: { type: "string" } } },
   run: ({ text }) => printValue(text),
 };
 
