@@ -39,6 +39,8 @@ interface DetailLevel {
   readonly repetition: Repetition;
   /** Whether the size relative to the original is limited. */
   readonly isRelative?: boolean;
+  /** Whether nothing is omitted but what exceeds these limits in any schema. */
+  readonly isComplete?: boolean;
 }
 
 /** A level of detail, and what may still be written: writing ends when the result is too large. */
@@ -55,7 +57,7 @@ interface HiddenTexts {
   isAny: boolean;
 }
 
-const FULL_DETAIL = { maxDepth: 40, descriptionChars: 16_384, valueChars: 8_000 };
+const FULL_DETAIL = { maxDepth: 40, descriptionChars: 16_384, valueChars: 8_000, isComplete: true };
 /** Models see a definition in full wherever it is used, as long as the schema grows by no more than this factor. */
 const MAX_GROWTH = 1.4;
 /** A smaller schema may grow by more. */
@@ -75,8 +77,6 @@ const DETAIL_LEVELS: readonly DetailLevel[] = [
   { maxDepth: 2, descriptionChars: 256, valueChars: 200, repetition: "first-only" },
   { maxDepth: 2, descriptionChars: 64, valueChars: 100, repetition: "first-only" },
 ];
-/** The levels at which nothing is omitted. */
-const COMPLETE_LEVELS = 3;
 const OUTLINE_LEVEL: DetailLevel = {
   maxDepth: 1,
   descriptionChars: 64,
@@ -154,7 +154,7 @@ function render(
     const limits = toWriteLimits(level, level.isRelative === true ? maxGrownChars : MAX_SCHEMA_CHARS, hidden);
     const schema = read && tryWriteRoot(read, limits);
     if (schema === undefined) continue;
-    const omitted = index < COMPLETE_LEVELS ? [] : [`${TOO_LARGE}: details were omitted.`];
+    const omitted = level.isComplete === true ? [] : [`${TOO_LARGE}: details were omitted.`];
     const cut = omitted.length === 0 && limits.truncated.isAny ? [TRUNCATED] : [];
     return { schema, warnings: [...omitted, ...cut] };
   }

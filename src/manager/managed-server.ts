@@ -116,8 +116,8 @@ export class ManagedServer implements ToolCaller {
   readonly #reconnectSchedule: ReconnectSchedule;
   /** Whether an attempt in the background is running. */
   #isRetrying = false;
-  /** Incremented on disconnect: an attempt that started in an earlier epoch must not change the state. */
-  #epoch = 0;
+  /** How often the server was disconnected. An attempt that started before a disconnect must not change the state. */
+  #disconnectCount = 0;
   /** Aborted on disconnect: cancels the attempt to connect, and listings. */
   #disconnected = new AbortController();
   #state: ServerState = "idle";
@@ -192,8 +192,8 @@ export class ManagedServer implements ToolCaller {
   }
 
   /** How often the server was disconnected. */
-  get epoch(): number {
-    return this.#epoch;
+  get disconnectCount(): number {
+    return this.#disconnectCount;
   }
 
   /** The connection state, including a connection that a call is opening. A failed server that is tried again has failed. */
@@ -299,9 +299,9 @@ export class ManagedServer implements ToolCaller {
     if (this.#state === "connected") return Promise.resolve();
     const attempt = this.#connecting ?? this.#startConnecting(isBackground);
     if (isBackground || !attempt.isBackground) return attempt.done;
-    const epoch = this.#epoch;
+    const disconnectCount = this.#disconnectCount;
     return attempt.done.catch((error: unknown) => {
-      if (isUnauthorized(error) && epoch === this.#epoch) return this.connect();
+      if (isUnauthorized(error) && disconnectCount === this.#disconnectCount) return this.connect();
       throw error;
     });
   }
@@ -320,7 +320,7 @@ export class ManagedServer implements ToolCaller {
   disconnect(target: LifecycleState = DISCONNECTED, options: CloseOptions = {}): ClientClosing {
     const { state, error } = this.closed.isCancelled ? DISCONNECTED : target;
     const isConnecting = this.#connecting !== undefined || this.#isRetrying;
-    this.#epoch += 1;
+    this.#disconnectCount += 1;
     this.#connecting = undefined;
     this.#reconnectSchedule.stop();
     this.#disconnected.abort(clientClosedError(this.name));
@@ -350,12 +350,12 @@ export class ManagedServer implements ToolCaller {
   }
 
   #startConnecting(isBackground: boolean): Attempt {
-    const epoch = this.#epoch;
+    const disconnectCount = this.#disconnectCount;
     const previous = isBackground ? this.#error : undefined;
     let begin: (() => void) | undefined;
     const done = new Promise<void>((resolve) => {
       begin = resolve;
-    }).then(() => this.#attemptConnect(epoch, { isBackground }, previous));
+    }).then(() => this.#attemptConnect(disconnectCount, { isBackground }, previous));
     // Set before the event is emitted: a listener may call `connect()` or `disconnect()`.
     const attempt = { done, isBackground };
     this.#connecting = attempt;
@@ -367,29 +367,29 @@ export class ManagedServer implements ToolCaller {
 
   /** `previous` is the failure before an attempt in the background: it may have the URL of a login that can be completed. */
   async #attemptConnect(
-    epoch: number,
+    disconnectCount: number,
     details: Required<BackgroundOption>,
     previous: McpRuntimeError | undefined,
   ): Promise<void> {
     const startedAt = this.#clock.now();
     const { failures: failuresBefore } = this.client.metrics().handshakes;
     try {
-      this.#assertCurrent(epoch);
+      this.#assertCurrent(disconnectCount);
       if (this.listsTools) {
         // From the cache if possible; otherwise a request to the server, with retries.
         const tools = await (details.isBackground ? this.catalog.listInBackground() : this.catalog.list());
-        this.#assertCurrent(epoch);
+        this.#assertCurrent(disconnectCount);
         this.#updateTools(tools);
       }
       await this.client.ensureSession({ signal: this.#disconnected.signal }, details);
-      this.#assertCurrent(epoch);
+      this.#assertCurrent(disconnectCount);
       this.#connecting = undefined;
       this.#reconnectSchedule.stop();
       this.#setState("connected", undefined);
     } catch (error) {
       const attempts = this.client.metrics().handshakes.failures - failuresBefore;
       const failure = toConnectError(error, attempts, this.#clock.now() - startedAt);
-      if (epoch === this.#epoch) {
+      if (disconnectCount === this.#disconnectCount) {
         this.#connecting = undefined;
         // Before the event is emitted: a start that fails because of it cancels the retry.
         this.#retryAfter(failure);
@@ -400,9 +400,9 @@ export class ManagedServer implements ToolCaller {
   }
 
   /** Throws if the server was disconnected in the meantime: a session opened now would never be closed. */
-  #assertCurrent(epoch: number): void {
+  #assertCurrent(disconnectCount: number): void {
     this.assertEnabled();
-    if (epoch !== this.#epoch)
+    if (disconnectCount !== this.#disconnectCount)
       throw new McpRuntimeError("cancelled", "The connection attempt was cancelled.", { server: this.name });
   }
 
@@ -414,13 +414,13 @@ export class ManagedServer implements ToolCaller {
     this.#reconnectSchedule.stop();
     this.#setState("connected", undefined);
     if (!this.listsTools) return;
-    const epoch = this.#epoch;
+    const disconnectCount = this.#disconnectCount;
     this.catalog.listInBackground().then(
       (tools) => this.#updateTools(tools),
       // The client and the catalog have already reported the failure.
       (error: unknown) => {
         const mustRetry = this.#state === "connected" && this.#latestTools === undefined;
-        if (epoch === this.#epoch && mustRetry) this.#retryAfter(toRuntimeError(error));
+        if (disconnectCount === this.#disconnectCount && mustRetry) this.#retryAfter(toRuntimeError(error));
       },
     );
   }
@@ -448,19 +448,19 @@ export class ManagedServer implements ToolCaller {
   async #reconnect(): Promise<void> {
     const { signal } = this.#disconnected;
     if (this.#state === "reconnecting") return this.client.ensureSession({ signal }, { isBackground: true });
-    const epoch = this.#epoch;
+    const disconnectCount = this.#disconnectCount;
     this.#isRetrying = true;
     try {
       await this.client.tryToConnect({ listsTools: this.listsTools, signal });
     } catch (error) {
       const failure = toRuntimeError(error);
       const isOther = this.hasFailed && failure.kind !== this.#error?.kind;
-      if (epoch === this.#epoch && isOther) this.#setState("failed", failure);
+      if (disconnectCount === this.#disconnectCount && isOther) this.#setState("failed", failure);
       throw failure;
     } finally {
       this.#isRetrying = false;
     }
-    if (epoch !== this.#epoch) return;
+    if (disconnectCount !== this.#disconnectCount) return;
     // The server may reject now what it has accepted before.
     if (this.#state !== "connected") await this.connect({ isBackground: true });
     else if (this.listsTools) this.#updateTools(await this.catalog.listInBackground());

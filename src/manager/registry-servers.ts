@@ -141,8 +141,8 @@ interface RegistryEntry {
   readonly record: string;
   /** Health checks that have failed in a row. */
   failures: number;
-  /** The epoch of the server since it was left out. It has another one once the application disconnects it. */
-  excludedEpoch: number | undefined;
+  /** The `disconnectCount` of the server since it was left out. It changes when the application disconnects the server. */
+  disconnectCountWhenExcluded: number | undefined;
   /** A server that does not respond is not checked twice at the same time. */
   isBeingChecked: boolean;
 }
@@ -335,7 +335,12 @@ class RegistryFollower {
   /** Does not wait for the connection: its outcome is the state of the server. */
   #add(name: string, { record, definition }: DesiredServer): void {
     if (this.#closed.signal.aborted) return;
-    const entry: RegistryEntry = { record, failures: 0, excludedEpoch: undefined, isBeingChecked: false };
+    const entry: RegistryEntry = {
+      record,
+      failures: 0,
+      disconnectCountWhenExcluded: undefined,
+      isBeingChecked: false,
+    };
     this.#entries.set(name, entry);
     // Only the start has a caller, who receives the URL of a login.
     const isBackground = this.#isStarted;
@@ -351,7 +356,7 @@ class RegistryFollower {
   async #checkHealth(name: string, entry: RegistryEntry): Promise<void> {
     const server = this.#manager.serverSet.find(name);
     if (server === undefined || entry.isBeingChecked || !hasSharedIdentity(server.client)) return;
-    const isExcluded = server.isDisconnected && server.epoch === entry.excludedEpoch;
+    const isExcluded = server.isDisconnected && server.disconnectCount === entry.disconnectCountWhenExcluded;
     // Disconnected by the application.
     if (server.isDisconnected && !isExcluded) return;
     entry.isBeingChecked = true;
@@ -361,11 +366,11 @@ class RegistryFollower {
         // Otherwise an open circuit would fail the check without asking the server.
         server.client.breaker?.forceClose();
         await server.client.listTools({ signal: this.#closed.signal }, { isBackground: true });
-        if (this.#entries.get(name) === entry && server.epoch === entry.excludedEpoch)
+        if (this.#entries.get(name) === entry && server.disconnectCount === entry.disconnectCountWhenExcluded)
           await this.#manager.reconnect(name, {}, { isBackground: true });
       } else await server.catalog.refreshIfOlder(this.#settings.refreshIntervalMs);
       entry.failures = 0;
-      entry.excludedEpoch = undefined;
+      entry.disconnectCountWhenExcluded = undefined;
     } catch (error) {
       // The application has disconnected the server or reconnects it, which ends the check.
       const wasClosed = error instanceof McpRuntimeError && error.kind === "closed";
@@ -383,8 +388,8 @@ class RegistryFollower {
     this.#manager.serverSet.settings.warn(
       `Server "${name}" of the registry is left out until it responds: ${entry.failures} health checks in a row have failed. ${printValue(reason)}`,
     );
-    // The epoch after this disconnect. It changes again if the application disconnects the server as well.
-    entry.excludedEpoch = (this.#manager.serverSet.find(name)?.epoch ?? 0) + 1;
+    // The count after this disconnect. It changes again if the application disconnects the server as well.
+    entry.disconnectCountWhenExcluded = (this.#manager.serverSet.find(name)?.disconnectCount ?? 0) + 1;
     await this.#manager.disconnect(name).catch(() => undefined);
   }
 

@@ -59,8 +59,8 @@ export class CircuitPermit {
   #isEnded = false;
 
   constructor(
-    /** The epoch of the breaker when the permit was issued. */
-    readonly epoch: number,
+    /** The version of the state when the permit was issued. */
+    readonly stateVersion: number,
     /** The number of the permit, in order of issue. */
     readonly sequence: number,
     record: (permit: CircuitPermit, result: AttemptResult) => void,
@@ -116,8 +116,8 @@ export class CircuitBreaker {
   /** Permits up to this number were issued before the last counted failure. */
   #lastCountedSequence = 0;
   #lastCountedAt = Number.NEGATIVE_INFINITY;
-  /** Incremented on each state change: outcomes of permits from an earlier epoch are ignored. */
-  #epoch = 0;
+  /** Incremented on each state change: outcomes of permits from an earlier state are ignored. */
+  #stateVersion = 0;
 
   constructor(options: CircuitBreakerOptions, deps: CircuitBreakerDependencies) {
     this.#options = options;
@@ -177,11 +177,11 @@ export class CircuitBreaker {
   #createPermit(): CircuitPermit {
     this.#lastSequence += 1;
     if (this.#state === "half-open") this.#trialCalls += 1;
-    return new CircuitPermit(this.#epoch, this.#lastSequence, this.#record);
+    return new CircuitPermit(this.#stateVersion, this.#lastSequence, this.#record);
   }
 
-  readonly #record = ({ epoch, sequence }: CircuitPermit, result: AttemptResult): void => {
-    if (epoch !== this.#epoch) return;
+  readonly #record = ({ stateVersion, sequence }: CircuitPermit, result: AttemptResult): void => {
+    if (stateVersion !== this.#stateVersion) return;
     if (this.#state === "half-open") this.#trialCalls -= 1;
     if (result === "success") this.#onSuccess();
     else if (result !== "unknown") this.#onFailure(sequence, result);
@@ -221,7 +221,7 @@ export class CircuitBreaker {
   #change(state: BreakerState): void {
     this.#state = state;
     this.#changedAt = Date.now();
-    this.#epoch += 1;
+    this.#stateVersion += 1;
     this.#trialCalls = 0;
     this.#successes = 0;
     if (state === "closed") this.#failures = 0;
