@@ -61,7 +61,7 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
   const probe: ServerProbe = new ServerProbe({
     clock,
     startsProcess: () => lifecycle.config.address.kind === "stdio",
-    isReachable: (cancellation) => runner.isReachable(cancellation),
+    isReachable: (identity, cancellation) => runner.isReachable(identity, cancellation),
     onReachable: () => breakers.onReachable(),
   });
   const breakers: CircuitBreakers = new CircuitBreakers({
@@ -81,6 +81,10 @@ export function createClientComponents(config: ServerConfig, options: McpClientO
       breakers.delete(identity);
       retryBudgets.delete(identity);
       recovery.delete(identity, cancellation);
+    },
+    onHandshake: () => {
+      probe.stop();
+      breakers.onReachable();
     },
     onSessionLost: (identity, cancellation) => void recovery.onSessionLost(identity, cancellation),
     onDisconnected: (identity, cancellation) => void recovery.onDisconnected(identity, cancellation),

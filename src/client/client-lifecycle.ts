@@ -41,6 +41,8 @@ export interface SessionInfo {
 interface ClientLifecycleOptions extends ClientContext {
   readonly config: ServerConfig;
   readonly clientInfo: ClientInfo;
+  /** The server has completed a handshake. */
+  readonly onHandshake: () => void;
   /** The slot of an identity was evicted from the session pool to make room. */
   readonly onSlotEvicted: (identity: string, cancellation: CancelScope) => void;
   /** The server rejected the server stream because it no longer knows the session. */
@@ -299,6 +301,7 @@ export class ClientLifecycle {
     { identity, session, generation }: { identity: string; session: Session; generation: number },
   ): Promise<void> {
     const { server, clock, events } = this.#options;
+    if (!session.isResumed) this.#options.onHandshake();
     const listening = events.hasServerEventListeners
       ? session.openServerStream()
       : this.#followTools(identity, session);

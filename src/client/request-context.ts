@@ -100,12 +100,12 @@ export class RequestContext implements SessionRequest, RequestTracker {
   attempts = 0;
   /** An earlier attempt that was retried, or a fallback, may have run. */
   mayHaveRun = false;
-  /** Connecting used up `connectMs`: the request is not retried, because the caller has waited long enough. */
+  /** The last attempt failed because connecting took longer than `connectMs`: it was not sent. */
   hasConnectTimedOut = false;
   /** The server has requested input for an attempt. */
   hasInput = false;
-  /** Since when the attempt waits for the connection or the session, in clock time; `undefined` once it has them. */
-  connectingSince: number | undefined;
+  /** How long attempts have waited for a connection or a session that they did not get. */
+  connectWaitMs = 0;
   /** Set, like the next two, when the request has ended. */
   result: unknown;
   latencyMs = 0;
@@ -173,4 +173,12 @@ export function withRequestDetails(
 ): McpRuntimeError {
   const mayHaveRunNow = LOCALLY_ENDED_KINDS.has(failure.kind) ? wasSent : failure.outcomeUnknown;
   return failure.with({ server, tool, attempts, outcomeUnknown: mayHaveRunNow || mayHaveRun });
+}
+
+/** Of `connectMs`; the rest is for the precision of timers. */
+const CONNECT_WAIT_SHARE = 0.9;
+
+/** Whether a request has waited for as long as connecting may take. */
+export function hasWaitedToConnect({ connectWaitMs }: RequestContext, connectMs: number): boolean {
+  return connectMs > 0 && connectWaitMs >= connectMs * CONNECT_WAIT_SHARE;
 }

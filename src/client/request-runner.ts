@@ -188,13 +188,13 @@ export class RequestRunner {
     });
   }
 
-  /** Tries a handshake without a call. Never rejects. */
-  async isReachable(scope: CancelScope): Promise<boolean> {
+  /** Tries a handshake without a call, with the credentials that an identity has. Never rejects. */
+  async isReachable(identity: string, scope: CancelScope): Promise<boolean> {
     const cancellation = scope.child();
     try {
       await this.#runInEpoch(cancellation, async (connect) => {
         const connection = await cancellation.race(Promise.resolve(connect()));
-        await connection.probe(cancellation);
+        await connection.probe(identity, cancellation);
       });
       return true;
     } catch (error) {

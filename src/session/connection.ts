@@ -63,6 +63,8 @@ const FRESH_SESSION = {
   onDisconnected: () => undefined,
 };
 
+const NETWORK_KINDS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
+
 type CreateStoredSession = (identity: string) => StoredSession;
 
 /**
@@ -135,13 +137,13 @@ export class Connection {
   }
 
   /**
-   * Asks whether the server answers, without starting a login: with a handshake, which opens the session that the next
-   * request uses if there are no identities and credentials, or with a ping if that session is open already.
+   * Asks whether the server answers, without starting a login. Servers in the network are asked with a handshake of its own,
+   * which the cancellation ends, and with the credentials that the identity has: a gateway may reject others although the
+   * server behind it is down. Other servers are asked on the session that the next request uses, because a handshake may
+   * start a process.
    */
-  async probe(cancellation: CancelScope): Promise<void> {
-    const isShared =
-      this.config.identity === undefined && this.#transportFactory.createCredentials === undefined;
-    if (isShared) {
+  async probe(identity: string, cancellation: CancelScope): Promise<void> {
+    if (!NETWORK_KINDS.has(this.config.address.kind)) {
       await this.pool.withSlot(SHARED_IDENTITY, undefined, async ({ currentSession }) => {
         const open = currentSession.ready;
         const handle = await currentSession.acquire(cancellation);
@@ -150,9 +152,8 @@ export class Connection {
       });
       return;
     }
-    const slot = { identity: SHARED_IDENTITY, credentials: undefined };
-    const session = await this.#open(slot, { ...FRESH_SESSION, cancellation });
-    await session.close({ terminate: true });
+    const credentials = this.pool.slots.get(identity)?.credentials?.withoutLogin();
+    await this.withFreshSession({ identity, credentials }, cancellation, async () => undefined);
   }
 
   /**

@@ -25,12 +25,16 @@ export function circuitBreaker(deps: CircuitBreakerDependencies): Middleware {
     const breaker = deps.breakers.get(request.identity);
     if (breaker === undefined) return next(request);
     const permit = breaker.tryAcquire();
-    if (permit !== undefined) return recordOutcome(next(request), permit);
+    if (permit !== undefined) return recordOutcome(request, next(request), permit);
     return sendAfterProbe(request, next, breaker, deps);
   };
 }
 
-function recordOutcome(response: Promise<unknown>, permit: CircuitPermit): Promise<unknown> {
+function recordOutcome(
+  request: RequestContext,
+  response: Promise<unknown>,
+  permit: CircuitPermit,
+): Promise<unknown> {
   return response.then(
     (result) => {
       permit.succeed();
@@ -38,7 +42,7 @@ function recordOutcome(response: Promise<unknown>, permit: CircuitPermit): Promi
     },
     (error: unknown) => {
       const isFailure = error instanceof McpRuntimeError && FAILURE_POLICIES[error.kind].countsForBreaker;
-      if (isFailure) permit.fail(PROBED_FAILURES[error.kind]);
+      if (isFailure) permit.fail(request.hasConnectTimedOut ? "unreachable" : PROBED_FAILURES[error.kind]);
       else permit.release();
       throw error;
     },
@@ -52,7 +56,7 @@ async function sendAfterProbe(
   deps: CircuitBreakerDependencies,
 ): Promise<unknown> {
   const permit = await waitForProbe(request, breaker, deps);
-  return recordOutcome(next(request), permit);
+  return recordOutcome(request, next(request), permit);
 }
 
 /** A server that restarts is back soon: the request waits for the next probes within its own deadline. */

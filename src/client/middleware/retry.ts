@@ -4,7 +4,12 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { ClientContext } from "../client-events.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { RetryBudgets } from "../policies/retry-budget.js";
-import type { Handler, Middleware, RequestContext } from "../request-context.js";
+import {
+  type Handler,
+  hasWaitedToConnect,
+  type Middleware,
+  type RequestContext,
+} from "../request-context.js";
 import type { RequestEventEmitter } from "../request-event-emitter.js";
 
 export interface RetryDependencies extends Pick<ClientContext, "clock" | "random"> {
@@ -15,8 +20,8 @@ export interface RetryDependencies extends Pick<ClientContext, "clock" | "random
 
 /**
  * Retries a request where that is safe: when it provably did not run, or when it is idempotent. The budget covers the
- * whole call, handshakes included, and no delay exceeds the total deadline. A handshake that used up `connectMs` is not
- * repeated.
+ * whole call, handshakes included, and no delay exceeds the total deadline. After a timeout, a call that has waited for
+ * `connectMs` to connect is not retried.
  */
 export function retry(deps: RetryDependencies): Middleware {
   return (next) => (request) => {
@@ -46,7 +51,9 @@ async function retryUntilDone(
     const failure = lastError;
     const waitMs = retryDelay(failure, backoff);
     const retryAt = clock.now() + waitMs;
-    if (retryAt >= deadlineAt || hasWaitedToConnect(failure, request, { retryAt, connectMs })) throw failure;
+    // Otherwise a start with a server that does not respond would take `connectMs` three times.
+    const hasWaited = failure.kind === "timeout" && hasWaitedToConnect(request, connectMs);
+    if (retryAt >= deadlineAt || hasWaited) throw failure;
     budget.withdraw();
     request.mayHaveRun ||= failure.outcomeUnknown || (failure.kind === "timeout" && request.wasSent);
     requestEvents.onRetry(request, failure, waitMs);
@@ -78,20 +85,9 @@ function isRetryable(error: unknown, request: RequestContext): error is McpRunti
   const { isIdempotent, wasSent, hasConnectTimedOut } = request;
   const { retry: condition } = FAILURE_POLICIES[error.kind];
   if (condition === "always") return true;
-  const isTimeout = error.kind === "timeout";
-  // Not even an idempotent one: a start with a server that does not respond would take `connectMs` three times.
-  if (isTimeout && hasConnectTimedOut) return false;
-  const wasNotSent = !isTimeout && !error.outcomeUnknown && !wasSent;
+  const mayHaveBeenSent = error.kind === "timeout" && !hasConnectTimedOut;
+  const wasNotSent = !mayHaveBeenSent && !error.outcomeUnknown && !wasSent;
   return condition === "if-idempotent" && (isIdempotent || wasNotSent);
-}
-
-/** The timeout of the request ended the wait for a handshake, and by the time of the retry `connectMs` has passed as well. */
-function hasWaitedToConnect(
-  { kind }: McpRuntimeError,
-  { connectingSince = Number.POSITIVE_INFINITY }: RequestContext,
-  { retryAt, connectMs }: { readonly retryAt: number; readonly connectMs: number },
-): boolean {
-  return kind === "timeout" && connectMs > 0 && retryAt - connectingSince >= connectMs;
 }
 
 /** The backoff delay, or longer if the server sent a time to retry at. */

@@ -8,7 +8,7 @@ import type { Connection } from "../../session/connection.js";
 import type { SessionSlot, OpenSessionHandle } from "../../session/session-pool.js";
 import { hasCapability, type Session } from "../../session/session.js";
 import type { ClientContext } from "../client-events.js";
-import type { Handler, RequestContext } from "../request-context.js";
+import { type Handler, hasWaitedToConnect, type RequestContext } from "../request-context.js";
 import type { SessionEventEmitter } from "../session-event-emitter.js";
 
 interface SessionRecoveryDependencies extends Pick<ClientContext, "server" | "clock" | "random"> {
@@ -35,7 +35,7 @@ interface FailedAttempt {
 export function recoverSession(deps: SessionRecoveryDependencies): Handler {
   return async (request) => {
     const { cancellation } = request;
-    request.connectingSince = undefined;
+    request.hasConnectTimedOut = false;
     const connecting = request.connect();
     const connection =
       connecting instanceof Promise
@@ -79,11 +79,21 @@ function unsupportedError({ method, capability }: RequestContext, server: string
   return new McpRuntimeError("not-found", text, { server });
 }
 
+/**
+ * Opens a session, or waits for the one that is being opened. A call that has joined a handshake late, for example one that
+ * began during an outage, waits for another one if it times out.
+ */
 async function open(attempt: FailedAttempt, request: RequestContext): Promise<OpenSessionHandle> {
-  try {
-    const { clock } = attempt.deps;
+  const { config } = attempt.connection;
+  const acquire = () => {
     const acquiring = attempt.slot.currentSession.acquire(request.cancellation, request);
-    return await waitToConnect(request, clock, acquiring);
+    return waitToConnect(request, attempt.deps.clock, acquiring);
+  };
+  try {
+    return await acquire().catch((error: unknown) => {
+      if (!request.hasConnectTimedOut || hasWaitedToConnect(request, config.timeouts.connectMs)) throw error;
+      return acquire();
+    });
   } catch (error) {
     throw classifyError(error, attempt);
   }
@@ -91,14 +101,13 @@ async function open(attempt: FailedAttempt, request: RequestContext): Promise<Op
 
 /** Records a timeout of connecting, as opposed to one of the request: then `cancellation` is cancelled. */
 async function waitToConnect<T>(request: RequestContext, clock: Clock, connecting: Promise<T>): Promise<T> {
-  request.connectingSince = clock.now();
+  const startedAt = clock.now();
   try {
-    const connected = await connecting;
-    request.connectingSince = undefined;
-    return connected;
+    return await connecting;
   } catch (error) {
     const isTimeout = error instanceof McpRuntimeError && error.kind === "timeout";
-    if (isTimeout && !request.cancellation.isCancelled) request.hasConnectTimedOut = true;
+    request.hasConnectTimedOut = isTimeout && !request.cancellation.isCancelled;
+    request.connectWaitMs += clock.now() - startedAt;
     throw error;
   }
 }

@@ -90,6 +90,7 @@ export class CircuitPermit {
 
 interface CircuitBreakerDependencies {
   readonly clock: Clock;
+  readonly identity: string;
   /** Asks an unreachable server in the background whether it is back. */
   readonly probe: ServerProbe | undefined;
   readonly onChange: (state: BreakerState) => void;
@@ -108,6 +109,8 @@ export class CircuitBreaker {
   #changedAt: number | undefined;
   /** The circuit is open until a probe has reached the server. */
   #closesOnProbe = false;
+  /** Whether one of the consecutive failures may mean that nothing runs at the address. */
+  #mayBeDown = false;
   /**
    * A probe closed the circuit, and no call has succeeded since: a successful handshake does not prove that calls work.
    */
@@ -126,8 +129,11 @@ export class CircuitBreaker {
 
   /** Returns a permit, or `undefined` if no call may pass now. */
   tryAcquire(): CircuitPermit | undefined {
-    if (this.#state === "open" && this.#recoversInMs() === 0 && !this.isAwaitingProbe)
-      this.#change("half-open");
+    if (this.#state === "open" && !this.isAwaitingProbe) {
+      // Probing ended with `close()`, and the client is used again.
+      if (this.#closesOnProbe) this.#change("closed");
+      else if (this.#recoversInMs() === 0) this.#change("half-open");
+    }
     const isFull = this.#state === "half-open" && this.#trialCalls >= this.#options.halfOpenMaxCalls;
     if (this.#state === "open" || isFull) {
       this.#blocked += 1;
@@ -158,10 +164,11 @@ export class CircuitBreaker {
 
   /** Opens the circuit for `recoveryTimeoutMs`. */
   forceOpen(): void {
+    this.#mayBeDown = false;
     this.#open("failure");
   }
 
-  /** A probe has reached the server. */
+  /** The server has completed a handshake. */
   onReachable(): void {
     if (this.#state !== "open" || !this.#closesOnProbe) return;
     this.#isUnproven = true;
@@ -172,6 +179,7 @@ export class CircuitBreaker {
   forceClose(): void {
     if (this.#state !== "closed") this.#change("closed");
     this.#failures = 0;
+    this.#mayBeDown = false;
   }
 
   #createPermit(): CircuitPermit {
@@ -189,6 +197,7 @@ export class CircuitBreaker {
 
   #onSuccess(): void {
     this.#failures = 0;
+    this.#mayBeDown = false;
     this.#isUnproven = false;
     if (this.#state !== "half-open") return;
     this.#successes += 1;
@@ -208,14 +217,17 @@ export class CircuitBreaker {
     this.#lastCountedSequence = this.#lastSequence;
     this.#lastCountedAt = now;
     this.#failures += 1;
+    this.#mayBeDown ||= failure !== "failure";
     if (isTrial || this.#failures >= failureThreshold) this.#open(failure);
   }
 
   #open(failure: AttemptFailure): void {
     this.#openUntil = this.#deps.clock.now() + this.#options.recoveryTimeoutMs;
-    this.#closesOnProbe = failure === "unreachable" || (failure === "unavailable" && !this.#isUnproven);
+    const { identity, probe } = this.#deps;
+    const mayBeDown = failure === "unreachable" || (this.#mayBeDown && !this.#isUnproven);
+    this.#closesOnProbe = mayBeDown && probe !== undefined;
     this.#change("open");
-    if (this.#closesOnProbe) this.#deps.probe?.start(this.#options.recoveryTimeoutMs);
+    if (this.#closesOnProbe) probe?.start(identity, this.#options.recoveryTimeoutMs);
   }
 
   #change(state: BreakerState): void {
@@ -224,7 +236,10 @@ export class CircuitBreaker {
     this.#stateVersion += 1;
     this.#trialCalls = 0;
     this.#successes = 0;
-    if (state === "closed") this.#failures = 0;
+    if (state === "closed") {
+      this.#failures = 0;
+      this.#mayBeDown = false;
+    }
     this.#deps.onChange(state);
   }
 
@@ -271,6 +286,7 @@ export class CircuitBreakers {
     if (options === undefined) return undefined;
     const breaker = new CircuitBreaker(options, {
       clock,
+      identity,
       probe,
       onChange: (state) => {
         onChange(identity, state);
@@ -282,7 +298,7 @@ export class CircuitBreakers {
     return breaker;
   }
 
-  /** A probe has reached the server. */
+  /** The server has completed a handshake. */
   onReachable(): void {
     for (const breaker of this.#byIdentity.values()) breaker.onReachable();
   }

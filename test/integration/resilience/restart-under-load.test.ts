@@ -148,7 +148,7 @@ describe("an outage of a minute, on a driven clock", () => {
     // A call does not wait for a probe that is due later than in two seconds.
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
     await server.start();
-    clock.advance(30_000);
+    clock.advance(client.breaker?.stats().recoversInMs ?? 0);
     await eventually(() => client.breaker?.stats().state === "closed");
     expect((await client.callTool(echo("back"))).text()).toBe("back");
     expect(states).toEqual(["open", "closed"]);
@@ -174,7 +174,7 @@ describe("an outage of a minute, on a driven clock", () => {
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
     expect(states).toEqual(["open"]);
     await server.start();
-    clock.advance(30_000);
+    clock.advance(client.breaker?.stats().recoversInMs ?? 0);
     await eventually(() => client.breaker?.stats().state === "closed");
     expect((await client.callTool(echo("back"))).text()).toBe("back");
   });

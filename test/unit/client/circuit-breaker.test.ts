@@ -14,6 +14,7 @@ function createBreaker(options = OPTIONS) {
   const changes: BreakerState[] = [];
   const breaker = new CircuitBreaker(options, {
     clock,
+    identity: "",
     probe: undefined,
     onChange: (state) => changes.push(state),
   });

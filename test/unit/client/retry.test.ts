@@ -76,7 +76,7 @@ describe("a failed request is retried", () => {
 
   it("not after a handshake that used up its time, even if it is idempotent", async () => {
     const request = createRequest({ isIdempotent: true });
-    request.hasConnectTimedOut = true;
+    request.connectWaitMs = 10_000;
     expect(await run([{ kind: "timeout", wasSent: false }], request)).toMatchObject({ attempts: 1 });
   });
 
