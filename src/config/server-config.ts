@@ -160,67 +160,83 @@ export function serverEndpoint({ address }: Pick<ServerConfig, "address">): Serv
   return { transport, host, port: port === "" ? DEFAULT_PORTS[protocol] : Number(port) };
 }
 
-/** Whether a definition that others have written may not set this option. */
-export type RestrictionCheck = (key: string, value: unknown) => boolean;
+/** Returns what a definition that others have written may set in place of a value; `undefined` removes the option. */
+export type Restriction = (key: string, value: unknown) => unknown;
 
-/** Copies an object without the options that are restricted, and adds their paths to `removed`. */
-export function removeRestricted(
-  value: unknown,
-  isRestricted: RestrictionCheck,
-  { path, removed }: { readonly path: readonly PropertyKey[]; readonly removed: PropertyKey[][] },
-): unknown {
-  if (!isPlainObject(value)) return value;
-  const kept = Object.entries(value).filter(([key, item]) => {
-    const isKept = !isRestricted(key, item);
-    if (!isKept) removed.push([...path, key]);
-    return isKept;
-  });
-  return Object.fromEntries(kept);
+/** An option that was removed, or replaced by its limit. */
+export interface RestrictedOption {
+  readonly path: readonly PropertyKey[];
+  /** `undefined`: the option was removed. */
+  readonly limit: number | undefined;
 }
 
+/** Copies an object with what it may have, and adds the other options to `restricted`. */
+export function restrictOptions(
+  value: unknown,
+  restrict: Restriction,
+  { path, restricted }: { readonly path: readonly PropertyKey[]; readonly restricted: RestrictedOption[] },
+): unknown {
+  if (!isPlainObject(value)) return value;
+  const entries = Object.entries(value).map(([key, item]) => {
+    const allowed = restrict(key, item);
+    if (allowed !== item)
+      restricted.push({ path: [...path, key], limit: typeof allowed === "number" ? allowed : undefined });
+    return [key, allowed];
+  });
+  return omitUndefined(Object.fromEntries(entries) as JsonObject);
+}
+
+/** An attempt may take as long as a call by default. */
+const REQUEST_LIMIT_MS = SERVER_DEFAULTS.timeouts.totalMs;
+/** A longer `baseDelayMs` only delays calls to the server itself. `drainMs` would delay `close()` of all servers. */
+const RETRY_LIMITS = { ...SERVER_DEFAULTS.retry, baseDelayMs: SERVER_DEFAULTS.retry.maxDelayMs };
+
 /**
- * Removes what is above the defaults from the limits, timeouts, retries and delays of a definition that was not written by
- * the operator, such as that of a project file or a registry: it can only narrow them. Adds the paths to `removed`.
+ * Lowers the limits, timeouts, retries and delays of a definition that was not written by the operator, such as that of a
+ * project file or a registry, to the defaults, and `requestMs` to the default of `totalMs`.
  */
-export function removeRaisedLimits<Definition extends object>(
+export function lowerLimits<Definition extends object>(
   definition: Definition,
-  removed: PropertyKey[][],
+  restricted: RestrictedOption[],
 ): Definition {
   const { limits, timeouts, retry, session, command } = definition as JsonObject;
   const connectMs = command === undefined ? SERVER_DEFAULTS.timeouts.connectMs : STDIO_CONNECT_MS;
-  const isRaisedTimeout = exceeds({ ...SERVER_DEFAULTS.timeouts, connectMs });
-  const narrow = (key: string, value: unknown, isRestricted: RestrictionCheck) =>
-    removeRestricted(value, isRestricted, { path: [key], removed });
-  const narrowed = omitUndefined({
-    limits: narrow("limits", limits, isRaisedLimit),
-    timeouts: narrow("timeouts", timeouts, (key, value) => isUnlimited(value) || isRaisedTimeout(key, value)),
-    retry: narrow("retry", retry, exceeds(SERVER_DEFAULTS.retry)),
-    session: narrow("session", session, exceeds(SERVER_DEFAULTS.session)),
+  const timeoutLimits = { ...SERVER_DEFAULTS.timeouts, connectMs, requestMs: REQUEST_LIMIT_MS };
+  const restrict = (key: string, value: unknown, restriction: Restriction) =>
+    restrictOptions(value, restriction, { path: [key], restricted });
+  const groups = omitUndefined({
+    limits: restrict("limits", limits, restrictLimit),
+    timeouts: restrict("timeouts", timeouts, limitTo(timeoutLimits, isLonger)),
+    retry: restrict("retry", retry, limitTo(RETRY_LIMITS)),
+    session: restrict("session", session, limitTo(SERVER_DEFAULTS.session)),
   });
-  return { ...definition, ...narrowed };
+  return { ...definition, ...groups };
 }
 
-/** Whether a timeout is longer than that of a request by default. */
-export function isLongerRequest(value: unknown, unitMs = 1): boolean {
-  const limitMs = SERVER_DEFAULTS.timeouts.requestMs;
-  return isUnlimited(value) || (typeof value === "number" && value * unitMs > limitMs);
+/** Limits the timeout of an attempt, which is in units of `unitMs`. */
+export function limitRequestTimeout(value: unknown, unitMs = 1): unknown {
+  const limit = REQUEST_LIMIT_MS / unitMs;
+  return typeof value === "number" && isLonger(value, limit) ? limit : value;
 }
 
 /** 0 means no timeout. */
-function isUnlimited(value: unknown): boolean {
-  return value === 0;
+function isLonger(timeout: number, limit: number): boolean {
+  return timeout === 0 || timeout > limit;
 }
 
-/** Numbers above the defaults. Keys without a default are not limited. */
-function exceeds(defaults: object): RestrictionCheck {
-  const limits = new Map<string, unknown>(Object.entries(defaults));
+/** Keys without a number in `limits` are not limited. */
+function limitTo(
+  limits: object,
+  isOver = (value: number, limit: number): boolean => value > limit,
+): Restriction {
+  const byKey = new Map<string, unknown>(Object.entries(limits));
   return (key, value) => {
-    const limit = limits.get(key);
-    return typeof value === "number" && typeof limit === "number" && value > limit;
+    const limit = byKey.get(key);
+    return typeof value === "number" && typeof limit === "number" && isOver(value, limit) ? limit : value;
   };
 }
 
-function isRaisedLimit(key: string, value: unknown): boolean {
+function restrictLimit(key: string, value: unknown): unknown {
   // The limit of the toolset is not known here.
-  return key === "contentChars" || exceeds(SERVER_DEFAULTS.limits)(key, value);
+  return key === "contentChars" ? undefined : limitTo(SERVER_DEFAULTS.limits)(key, value);
 }

@@ -7,7 +7,7 @@ import {
   optionsSchema,
   parseOptions,
 } from "../config/parse-options.js";
-import { removeRaisedLimits } from "../config/server-config.js";
+import { lowerLimits, type RestrictedOption } from "../config/server-config.js";
 import { parseServer } from "../config/parse-server.js";
 import { COMMON_FIELDS, type ServerDefinition } from "../config/server-definition.js";
 import { configError } from "../errors/mcp-runtime-error.js";
@@ -41,7 +41,10 @@ const PUBLISHED_FIELDS = {
   type: option.oneOf("http", "sse", "websocket", "lambda"),
   /** Which MCP revisions are used. @default "auto" */
   protocol: COMMON_FIELDS.protocol,
-  /** Timeouts of connecting, of one attempt and of a whole call. They cannot be longer than the defaults, or switched off. */
+  /**
+   * Timeouts of connecting, of one attempt and of a whole call. They cannot be switched off, or be longer than the defaults;
+   * `requestMs` can be as long as the default of `totalMs`.
+   */
   timeouts: COMMON_FIELDS.timeouts,
 };
 
@@ -84,8 +87,8 @@ export interface ParsedServerRecord {
   readonly definition: ServerDefinition;
   /** What has to be allowed: the origin of the URL, or the ARN. */
   readonly address: string;
-  /** The paths of the timeouts that are longer than the defaults. The definition is without them. */
-  readonly raised: readonly string[];
+  /** The paths of the timeouts that are longer than a registry may set, and their limits, which the definition has. */
+  readonly raised: readonly { readonly path: string; readonly limit: string }[];
 }
 
 /** Throws kind `invalid-config` with all problems. */
@@ -94,17 +97,14 @@ export function parsePublishedServer(value: unknown): ParsedServerRecord {
   const { url, functionName } = fields;
   // A definition has a string, as in the store, where the parser accepts a URL, too.
   const address = url === undefined ? { region: functionName?.split(":")[3] } : { url: String(url) };
-  const removed: PropertyKey[][] = [];
-  const definition = removeRaisedLimits(
-    omitUndefined({ ...fields, ...address }) as ServerDefinition,
-    removed,
-  );
+  const restricted: RestrictedOption[] = [];
+  const definition = lowerLimits(omitUndefined({ ...fields, ...address }) as ServerDefinition, restricted);
   parseServer(name, definition);
   return {
     name,
     definition,
     address: url === undefined ? (functionName ?? "") : new URL(url).origin,
-    raised: removed.map(formatPath),
+    raised: restricted.map(({ path, limit }) => ({ path: formatPath(path), limit: String(limit) })),
   };
 }
 
@@ -122,12 +122,11 @@ export function parsePublishedServer(value: unknown): ParsedServerRecord {
 export async function publishServer(store: KeyValueStore, server: PublishedServer): Promise<void> {
   const { name, raised } = parsePublishedServer(server);
   if (raised.length > 0) {
-    const message =
-      "is longer than the default or 0 (no limit), which only the processes that use the server may set";
-    throw configError(
-      SUBJECT,
-      raised.map((path) => ({ path, message })),
-    );
+    const issues = raised.map(({ path, limit }) => ({
+      path,
+      message: `is longer than ${limit} or 0 (no limit), which only the processes that use the server may set`,
+    }));
+    throw configError(SUBJECT, issues);
   }
   const { url, ...fields } = server;
   const record = { ...fields, ...(url === undefined ? {} : { url: String(url) }) };

@@ -289,11 +289,11 @@ class RegistryFollower {
       if (problem !== undefined) throw new Error(problem);
       const complete = { ...credentials[address], ...definition, optional: true } as ServerDefinition;
       if (raised.length === 0) this.#problems.delete(name);
-      else
-        this.#warn(
-          name,
-          `Server "${name}" of the registry is used without its ${raised.join(", ")}: a registry can only shorten timeouts, so the defaults apply.`,
-        );
+      else {
+        const limits = raised.map(({ path, limit }) => `${path}: ${limit}`).join(", ");
+        const reason = "because a registry can only shorten timeouts";
+        this.#warn(name, `Server "${name}" of the registry is used with ${limits}, ${reason}.`);
+      }
       return [
         [
           name,

@@ -28,10 +28,10 @@ const LOAD_FIELDS = {
   files: namesOption,
   /**
    * Read the config files in the project folder. They may be written by others, so they can only narrow what your
-   * program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`, `trustAnnotations`, `descriptions`, an
-   * `inputValidation` other than "error", and limits, timeouts, retries and delays above the defaults are ignored and reported as
-   * `restricted-option`.
-   * They work in `files`, in user files and in code.
+   * program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`,
+   * `trustAnnotations`, `descriptions` and an `inputValidation` other than "error" are ignored, and limits, timeouts,
+   * retries and delays above the defaults are reduced (one request may take as long as a call); each is reported as
+   * `restricted-option`. They work in `files`, in user files and in code.
    *
    * @default true
    */
@@ -196,8 +196,8 @@ export interface ConfigSource {
  * - `unknown-format`: JSON without servers
  * - `unset-variable`: a server needs a variable or an input that has no value
  * - `bad-definition`: a server is invalid
- * - `restricted-option`: a project file sets an option that only the operator may set. The option is ignored, and the
- *   server is loaded without it
+ * - `restricted-option`: a project file sets an option that only the operator may set. The option is ignored or
+ *   reduced, and the server is loaded
  * - `unknown-server`: no file defines a server that `enabledServers` lists
  */
 export type ConfigProblemKind =

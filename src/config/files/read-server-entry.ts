@@ -9,11 +9,12 @@ import { parseJsonPath } from "../../json/json-path.js";
 import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
 import { isAuthGrant } from "../auth-grant.js";
 import {
+  limitRequestTimeout,
+  lowerLimits,
+  type RestrictedOption,
+  type Restriction,
+  restrictOptions,
   SERVER_DEFAULTS,
-  isLongerRequest,
-  removeRaisedLimits,
-  removeRestricted,
-  type RestrictionCheck,
 } from "../server-config.js";
 import { OUTPUT_FIELDS } from "../output-options.js";
 import { flattenIssues, option, type PathIssue, strictObject, ZOD_CONTEXT } from "../parse-options.js";
@@ -38,7 +39,7 @@ interface ReadServer {
   /** Why the server is disabled. It is not validated then. */
   readonly disabledReason?: string;
   readonly problems?: readonly ServerProblem[];
-  /** The options that its file may not set. The valid server is without them. */
+  /** The options that its file may not set. The valid server has their limits, or is without them. */
   readonly restricted?: readonly ServerProblem[];
 }
 
@@ -84,11 +85,11 @@ export async function readServerEntry(
     return { variables: [], ignored: [], problems: [badDefinition([], message)] };
   }
   const { scope, format } = context.file.source;
-  const { entry, removed } =
-    scope === "project" ? narrowEntry(value, CONFIG_FORMATS[format]) : { entry: value, removed: [] };
+  const { entry, restricted } =
+    scope === "project" ? restrictEntry(value, CONFIG_FORMATS[format]) : { entry: value, restricted: [] };
   const translated = translateEntry(entry, context.file.source);
   const { problems, sourceKeys } = translated;
-  const ignored = [...translated.ignored, ...removed.map(formatPath)];
+  const ignored = [...translated.ignored, ...restricted.map(({ path }) => formatPath(path))];
   const disabledReason =
     disabledBy === undefined ? translated.disabledReason : `its file excludes it by ${disabledBy}`;
   if (disabledReason !== undefined) return { variables: [], ignored, disabledReason };
@@ -101,7 +102,7 @@ export async function readServerEntry(
     (variable) => !isCommand || !variable.startsWith("predefined:"),
   );
   if ("definition" in result)
-    return { variables, ignored, ready: result, restricted: removed.map(toRestrictedOption) };
+    return { variables, ignored, ready: result, restricted: restricted.map(toRestrictedProblem) };
   return { variables, ignored, problems: result.map((problem) => withSourcePath(problem, sourceKeys)) };
 }
 
@@ -233,47 +234,51 @@ const TYPE_ALIASES: ReadonlyMap<unknown, string> = new Map([
 type TranslatedEntry = ReturnType<typeof translateEntry>;
 
 /**
- * Removes the options that a project file may not set, because it may be written by others: it can only narrow what the
- * operator allows. Returns the paths of these options.
+ * Removes or limits the options that a project file may not set, because it may be written by others: it can only narrow
+ * what the operator allows.
  */
-function narrowEntry(
+function restrictEntry(
   entry: JsonObject,
   { timeoutUnitMs }: ConfigFormat,
-): { readonly entry: JsonObject; readonly removed: PropertyKey[][] } {
-  const removed: PropertyKey[][] = [];
-  const narrowRule = ([name, rule]: [string, unknown]) => [
+): { readonly entry: JsonObject; readonly restricted: RestrictedOption[] } {
+  const restricted: RestrictedOption[] = [];
+  const toRule = ([name, rule]: [string, unknown]) => [
     name,
-    removeRestricted(rule, isOperatorRule, { path: ["tools", name], removed }),
+    restrictOptions(rule, restrictRule, { path: ["tools", name], restricted }),
   ];
   const { tools } = entry;
   const options = isPlainObject(tools)
-    ? { tools: Object.fromEntries(Object.entries(tools).map(narrowRule)) }
+    ? { tools: Object.fromEntries(Object.entries(tools).map(toRule)) as JsonObject }
     : {};
-  const narrowed = removeRaisedLimits({ ...entry, ...options }, removed);
-  const isRestricted: RestrictionCheck = (key, value) =>
-    key === "timeout" ? isLongerRequest(value, timeoutUnitMs) : isOperatorOption(key, value);
-  return { entry: removeRestricted(narrowed, isRestricted, { path: [], removed }) as JsonObject, removed };
+  const lowered = lowerLimits({ ...entry, ...options }, restricted);
+  const restrict: Restriction = (key, value) =>
+    key === "timeout" ? limitRequestTimeout(value, timeoutUnitMs) : restrictOption(key, value);
+  return { entry: restrictOptions(lowered, restrict, { path: [], restricted }) as JsonObject, restricted };
 }
 
-/** Options that allow more, or that change what models see in place of those of the toolset. */
-function isOperatorOption(key: string, value: unknown): boolean {
-  if (key === "inputValidation") return value !== "error";
-  if (key === "trustAnnotations") return value !== false;
+/** Removes options that allow more, or that change what models see in place of those of the toolset. */
+function restrictOption(key: string, value: unknown): unknown {
+  if (key === "inputValidation") return value === "error" ? value : undefined;
+  if (key === "trustAnnotations") return value === false ? value : undefined;
   // The limits of the toolset are not known here.
-  return key === "descriptions" || Object.hasOwn(OUTPUT_FIELDS, key);
+  return key === "descriptions" || Object.hasOwn(OUTPUT_FIELDS, key) ? undefined : value;
 }
 
-/** Options of a tool rule that allow more, or that change what models see and servers receive. */
+/** Removes options of a tool rule that allow more, or that change what models see and servers receive. */
+function restrictRule(key: string, value: unknown): unknown {
+  if (key === "timeoutMs") return limitRequestTimeout(value);
+  return isOperatorRule(key, value) ? undefined : value;
+}
+
 function isOperatorRule(key: string, value: unknown): boolean {
   if (key === "requireApproval" || key === "durable") return value === false;
   if (key === "inputValidation") return value !== "error";
-  if (key === "timeoutMs") return isLongerRequest(value);
   return key === "idempotent" ? value !== false : key === "args" || key === "description";
 }
 
-function toRestrictedOption(path: readonly PropertyKey[]): ServerProblem {
-  const message =
-    "is ignored, because project files can only narrow what your program allows: set it in code or in a file of your own";
+function toRestrictedProblem({ path, limit }: RestrictedOption): ServerProblem {
+  const effect = limit === undefined ? "is ignored" : `is reduced to ${limit}`;
+  const message = `${effect}, because project files can only narrow what your program allows: set it in code or in a file of your own`;
   return { kind: "restricted-option", path, message };
 }
 

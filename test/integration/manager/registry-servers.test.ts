@@ -341,12 +341,12 @@ describe("a server registry", () => {
     const call = manager.serverSet.get("weather").client.callTool({ name: "hang" });
     const failure = expect(call).rejects.toMatchObject({ kind: "timeout" });
     await started.promise;
-    clock.advance(60_000);
+    clock.advance(600_000);
     await failure;
     // The registry was read again, and the warning is not repeated.
     await eventually(() => clock.hasTimerIn(60_000));
     expect(logger.warnings).toEqual([
-      'Server "weather" of the registry is used without its timeouts.requestMs, timeouts.totalMs, timeouts.taskMs: a registry can only shorten timeouts, so the defaults apply.',
+      'Server "weather" of the registry is used with timeouts.requestMs: 600000, timeouts.totalMs: 600000, timeouts.taskMs: 3600000, because a registry can only shorten timeouts.',
     ]);
   });
 
@@ -378,12 +378,12 @@ describe("a server registry", () => {
     [
       "a timeout above the default",
       { name: "x", url: "https://a.example.com", timeouts: { totalMs: 600_001 } },
-      "timeouts.totalMs: is longer than the default",
+      "timeouts.totalMs: is longer than 600000 or 0 (no limit)",
     ],
     [
       "no timeout",
       { name: "x", url: "https://a.example.com", timeouts: { requestMs: 0 } },
-      "timeouts.requestMs: is longer than the default or 0 (no limit)",
+      "timeouts.requestMs: is longer than 600000 or 0 (no limit)",
     ],
     ["an invalid name", { name: "../x", url: "https://a.example.com" }, "name: expected letters"],
   ])("cannot publish %s", async (_, server, text) => {

@@ -184,7 +184,7 @@ describe("a file of", () => {
         theme: "dark",
         mcp: { excluded: ["off"] },
         mcpServers: {
-          old: { url: "http://old.example/sse", timeout: 50_000 },
+          old: { url: "http://old.example/sse", timeout: 600_000 },
           now: {
             httpUrl: "http://now.example/mcp",
             trust: true,
@@ -200,7 +200,7 @@ describe("a file of", () => {
     );
     expect(problems).toEqual([]);
     expect(servers).toMatchObject({
-      old: { type: "sse", url: "http://old.example/sse", timeouts: { requestMs: 50_000, totalMs: 600_000 } },
+      old: { type: "sse", url: "http://old.example/sse", timeouts: { requestMs: 600_000, totalMs: 600_000 } },
       now: { url: "http://now.example/mcp", tools: { "*": false, a: {}, b: false } },
       typed: { type: "http", url: "http://typed.example/mcp", tools: ["a"] },
       local: { args: ["abcd-$(id)"], env: { KEY: "abcd" } },
@@ -239,10 +239,10 @@ describe("a file of", () => {
   it("Roo Code: timeouts in seconds, disabled tools", async () => {
     const { servers } = await load("project/.roo/mcp.json", {
       mcpServers: {
-        a: { type: "streamable-http", url: "https://a.example/mcp", timeout: 60, disabledTools: ["x"] },
+        a: { type: "streamable-http", url: "https://a.example/mcp", timeout: 300, disabledTools: ["x"] },
       },
     });
-    expect(servers["a"]).toMatchObject({ timeouts: { requestMs: 60_000 }, tools: { x: false } });
+    expect(servers["a"]).toMatchObject({ timeouts: { requestMs: 300_000 }, tools: { x: false } });
   });
 
   it.each([

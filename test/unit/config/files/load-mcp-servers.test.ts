@@ -190,10 +190,10 @@ describe("the selection of servers", () => {
   const NARROWED = {
     ...httpServer("a"),
     tools: { "*": { timeoutMs: 5 }, pay: { maxConcurrent: 1 } },
-    limits: { tools: 5, concurrentCalls: 7 },
+    limits: { responseBytes: 33_554_432, tools: 5, concurrentCalls: 7 },
   };
 
-  it("a project file can only narrow: other options are ignored, with a problem for each", async () => {
+  it("a project file can only narrow: other options are ignored or reduced, with a problem for each", async () => {
     using folders = new ConfigFolders();
     const file = folders.write("project/.mcp.json", { mcpServers: { a: WIDENED } });
     const { servers, problems, sources } = await loadMcpServers(folders.options());
@@ -219,7 +219,11 @@ describe("the selection of servers", () => {
         path: `mcpServers.a.${path}`,
         line: expect.any(Number),
         column: expect.any(Number),
-        message: expect.stringMatching(/^Server "a", .*is ignored.*project files can only narrow/),
+        message: expect.stringMatching(
+          path === "limits.responseBytes"
+            ? /^Server "a", .*is reduced to 33554432, because project files can only narrow/
+            : /^Server "a", .*is ignored, because project files can only narrow/,
+        ),
       })),
     );
     expect(new Set(problems.map(({ line }) => line)).size).toBe(paths.length);
@@ -228,7 +232,7 @@ describe("the selection of servers", () => {
   const LONGER = {
     ...httpServer("a"),
     timeouts: { connectMs: 2_147_483_647, requestMs: 0, totalMs: 0, taskMs: 3_600_001 },
-    retry: { maxRetries: 3, baseDelayMs: 101, maxDelayMs: 5_001 },
+    retry: { maxRetries: 3, baseDelayMs: 5_001, maxDelayMs: 5_001 },
     session: { maxRecoveries: 9, drainMs: 1 },
   };
 
@@ -237,47 +241,58 @@ describe("the selection of servers", () => {
     folders.write("project/.mcp.json", {
       mcpServers: {
         a: LONGER,
-        b: { ...httpServer("b"), timeout: 60_001 },
+        b: { ...httpServer("b"), timeout: 600_001 },
         c: { ...httpServer("c"), timeout: 0 },
         d: { command: "d", timeouts: { connectMs: 50_001 } },
-        e: { ...httpServer("e"), tools: { "*": { timeoutMs: 60_001 }, pay: { timeoutMs: 0 } } },
+        e: { ...httpServer("e"), tools: { "*": { timeoutMs: 600_001 }, pay: { timeoutMs: 0 } } },
       },
     });
+    folders.write("project/.roo/mcp.json", { mcpServers: { f: { ...httpServer("f"), timeout: 601 } } });
     const { servers, problems } = await loadMcpServers(folders.options());
+    const timeouts = { requestMs: 600_000, totalMs: 600_000 };
     expect(JSON.parse(JSON.stringify(servers))).toEqual({
-      a: { ...httpServer("a"), timeouts: {}, retry: {}, session: {} },
-      b: httpServer("b"),
-      c: httpServer("c"),
-      d: { command: "d", cwd: folders.project, timeouts: {} },
-      e: { ...httpServer("e"), tools: { "*": {}, pay: {} } },
+      a: {
+        ...httpServer("a"),
+        timeouts: { ...timeouts, connectMs: 10_000, taskMs: 3_600_000 },
+        retry: { maxRetries: 2, baseDelayMs: 5_000, maxDelayMs: 5_000 },
+        session: { maxRecoveries: 8, drainMs: 0 },
+      },
+      b: { ...httpServer("b"), timeouts },
+      c: { ...httpServer("c"), timeouts },
+      d: { command: "d", cwd: folders.project, timeouts: { connectMs: 50_000 } },
+      e: { ...httpServer("e"), tools: { "*": { timeoutMs: 600_000 }, pay: { timeoutMs: 600_000 } } },
+      f: { ...httpServer("f"), timeouts },
     });
-    expect(new Set(problems.map(({ kind }) => kind))).toEqual(new Set(["restricted-option"]));
-    expect(problems.map(({ path }) => path?.replace("mcpServers.", ""))).toEqual([
-      "a.timeouts.connectMs",
-      "a.timeouts.requestMs",
-      "a.timeouts.totalMs",
-      "a.timeouts.taskMs",
-      "a.retry.maxRetries",
-      "a.retry.baseDelayMs",
-      "a.retry.maxDelayMs",
-      "a.session.maxRecoveries",
-      "a.session.drainMs",
-      "b.timeout",
-      "c.timeout",
-      "d.timeouts.connectMs",
-      'e.tools["*"].timeoutMs',
-      "e.tools.pay.timeoutMs",
-    ]);
+    expect(problems.map(({ path, kind }) => [kind, path?.replace("mcpServers.", "")])).toEqual(
+      [
+        "a.timeouts.connectMs",
+        "a.timeouts.requestMs",
+        "a.timeouts.totalMs",
+        "a.timeouts.taskMs",
+        "a.retry.maxRetries",
+        "a.retry.baseDelayMs",
+        "a.retry.maxDelayMs",
+        "a.session.maxRecoveries",
+        "a.session.drainMs",
+        "b.timeout",
+        "c.timeout",
+        "d.timeouts.connectMs",
+        'e.tools["*"].timeoutMs',
+        "e.tools.pay.timeoutMs",
+        "f.timeout",
+      ].map((path) => ["restricted-option", path]),
+    );
+    expect(problems.at(-1)?.message).toContain("is reduced to 600, because");
   });
 
-  it("a project file may lower timeouts and retries, or set the defaults", async () => {
+  it("a project file may lower timeouts and retries, set the defaults, and let a request take as long as a call", async () => {
     using folders = new ConfigFolders();
     const lower = {
       a: {
         ...httpServer("a"),
-        tools: { "*": { timeoutMs: 60_000 } },
-        timeouts: { connectMs: 10_000, requestMs: 1, totalMs: 600_000, taskMs: 3_600_000 },
-        retry: { maxRetries: 2, baseDelayMs: 0, maxDelayMs: 0, freshSession: true },
+        tools: { "*": { timeoutMs: 600_000 } },
+        timeouts: { connectMs: 10_000, requestMs: 600_000, totalMs: 600_000, taskMs: 3_600_000 },
+        retry: { maxRetries: 2, baseDelayMs: 5_000, maxDelayMs: 0, freshSession: true },
         session: { maxRecoveries: 0, drainMs: 0 },
       },
       b: { ...httpServer("b"), retry: false },
