@@ -152,7 +152,7 @@ function assertSynchronous(
  * - `shadowed`: its name or its endpoint is already defined in a file with precedence
  * - `disabled`: disabled in a file, or by `enabledServers` and `disabledServers`
  * - `filtered`: rejected by `filter`
- * - `broken`: invalid; see `problems`
+ * - `broken`: invalid, or a project file may not define it; see `problems`
  */
 export type ConfigServerState = "loaded" | "shadowed" | "disabled" | "filtered" | "broken";
 
@@ -196,8 +196,8 @@ export interface ConfigSource {
  * - `unknown-format`: JSON without servers
  * - `unset-variable`: a server needs a variable or an input that has no value
  * - `bad-definition`: a server is invalid
- * - `restricted-option`: a project file sets an option that only the operator may set. The option is ignored or
- *   reduced, and the server is loaded
+ * - `restricted-option`: a project file sets an option that only the operator may set, which is ignored or reduced, or
+ *   defines a server that a file of the operator restricts or disables, which is not loaded
  * - `unknown-server`: no file defines a server that `enabledServers` lists
  */
 export type ConfigProblemKind =

@@ -26,7 +26,7 @@ import {
   findProjectPaths,
   parseDocument,
 } from "./parse-document.js";
-import { readServerEntry, type ServerProblem, toReadable } from "./read-server-entry.js";
+import { readServerEntry, type ReadyServer, type ServerProblem, toReadable } from "./read-server-entry.js";
 
 /** More than any real file has. */
 const MAX_SERVERS = 1_000;
@@ -44,13 +44,12 @@ export function mergeConfigFiles(
       Promise.all(collectOrigins(settings).map((origin) => readFile(origin, reader, settings))),
       readClaudeRejections(reader, settings),
     ]);
+    const found = results.filter((result) => result !== undefined);
+    const files = found.filter((result): result is ConfigFile => "source" in result);
+    const fileProblems = found.filter((result): result is ConfigProblem => "kind" in result);
     const merger = new ServerMerger(settings, reader, rejections);
-    const fileProblems: ConfigProblem[] = [];
-    for (const result of results) {
-      if (result === undefined) continue;
-      if ("kind" in result) fileProblems.push(result);
-      else await merger.add(result);
-    }
+    for (const file of files) await merger.read(file);
+    for (const file of files) await merger.add(file);
     return merger.toResult([...fileProblems, ...problems]);
   });
 }
@@ -134,25 +133,40 @@ function collectRejected(document: unknown, project: string): string[] {
 
 type MergedEntry = ConfigServer & { readonly problems?: readonly ServerProblem[] };
 
+/** An entry apart from those of other files. */
+interface Candidate extends MergedEntry {
+  readonly source: ConfigFile["source"];
+  /** The valid and enabled server. */
+  readonly ready?: ReadyServer | undefined;
+  /** Where the server is, without credentials. */
+  readonly address?: string | undefined;
+  /** What its file says about it that a project file may not change. */
+  readonly guard?: string | undefined;
+}
+
 /** Limits for hostile files, such as one with a million invalid arguments. */
 const MAX_PROBLEMS_PER_SERVER = 10;
 const MAX_PROBLEMS_PER_FILE = 100;
 
+const NOT_ENABLED = "not listed in enabledServers";
+
 /**
  * Merges the servers of several files. The first definition of a name takes precedence, even when it is
- * disabled or invalid, so that another server of the same name does not replace it.
+ * disabled or invalid, so that another server of the same name does not replace it. Project files come before those of
+ * the user, but cannot replace a server that a file of the operator restricts or disables.
  */
 class ServerMerger {
   readonly #settings: ConfigSettings;
   readonly #reader: ConfigReader;
   readonly #rejections: ReadonlyMap<string, string>;
+  readonly #candidates = new Map<ConfigEntry, Candidate>();
+  /** The candidates of files that are not the project's. */
+  readonly #own: Candidate[] = [];
   /** The file that defines each name first. */
   readonly #files = new Map<string, string>();
   /** The name that defines each endpoint first. */
   readonly #endpoints = new Map<string, string>();
   readonly #servers = new Map<string, ServerDefinition>();
-  /** The loaded servers of project files, by name, in the list of their file. */
-  readonly #projectServers = new Map<string, { readonly list: ConfigServer[]; readonly index: number }>();
   readonly #problems: ConfigProblem[] = [];
   readonly #sources: ConfigSource[] = [];
 
@@ -162,15 +176,46 @@ class ServerMerger {
     this.#rejections = rejections;
   }
 
+  /** Reads the servers of a file. Call it for all files before the first `add`. */
+  async read(file: ConfigFile): Promise<void> {
+    for (const entry of file.document.entries) {
+      const candidate = await this.#readEntry(entry, file);
+      this.#candidates.set(entry, candidate);
+      if (file.source.scope !== "project") this.#own.push(candidate);
+    }
+  }
+
+  async #readEntry(entry: ConfigEntry, file: ConfigFile): Promise<Candidate> {
+    const { name } = entry;
+    const { source } = file;
+    const { variables, ignored, address, hasToolRules, ...read } = await readServerEntry(entry, {
+      file,
+      folders: this.#settings.folders,
+      readText: (path) => this.#reader.text(path),
+      disabledReason: this.#getDisabledReason(name, source),
+    });
+    const { ready, disabledReason, problems = [], restricted = [] } = read;
+    const server = { name, source, variables, ignored };
+    if (ready && !this.#settings.filter({ name, source, definition: ready.definition }))
+      return { ...server, state: "filtered", reason: "rejected by your filter" };
+    const isDisabled = disabledReason !== undefined && disabledReason !== NOT_ENABLED;
+    const guard = isDisabled ? "is disabled" : hasToolRules === true ? "has tool rules" : undefined;
+    const guarded = { ...server, address, guard };
+    if (disabledReason !== undefined) return { ...guarded, state: "disabled", reason: disabledReason };
+    if (ready === undefined)
+      return { ...guarded, state: "broken", reason: "invalid: see problems", problems };
+    return { ...guarded, state: "loaded", ready, problems: restricted };
+  }
+
   /** Adds the servers of a file. Call it in order of precedence. */
   async add(file: ConfigFile): Promise<void> {
     const servers: ConfigServer[] = [];
     const serverProblems: (readonly [ConfigEntry, ServerProblem])[] = [];
     for (const entry of file.document.entries) {
-      const { problems = [], ...server } = await this.#addEntry(entry, file);
+      const candidate = this.#candidates.get(entry);
+      if (candidate === undefined) continue;
+      const { problems = [], ...server } = this.#addCandidate(candidate);
       servers.push(sanitizeNames(server));
-      if (server.state === "loaded" && file.source.scope === "project")
-        this.#projectServers.set(entry.name, { list: servers, index: servers.length - 1 });
       for (const problem of problems.slice(0, MAX_PROBLEMS_PER_SERVER)) serverProblems.push([entry, problem]);
     }
     this.#sources.push({ ...file.source, servers });
@@ -185,7 +230,9 @@ class ServerMerger {
 
   toResult(fileProblems: readonly ConfigProblem[]): LoadedMcpServers {
     const { enabledServers = [] } = this.#settings;
-    const unknown = enabledServers.filter((name) => !this.#files.has(name));
+    const candidates = [...this.#candidates.values()].filter(({ state }) => state !== "filtered");
+    const names = new Set(candidates.map(({ name }) => name));
+    const unknown = enabledServers.filter((name) => !names.has(name));
     const notFound = unknown.map((name): ConfigProblem => ({
       kind: "unknown-server",
       server: name,
@@ -198,69 +245,73 @@ class ServerMerger {
     };
   }
 
-  async #addEntry(entry: ConfigEntry, file: ConfigFile): Promise<MergedEntry> {
-    const { name } = entry;
-    const { source } = file;
+  #addCandidate(candidate: Candidate): MergedEntry {
+    const { source, ready, address: _, guard: __, ...server } = candidate;
+    const { name, state } = server;
     const skipped = { name, variables: [], ignored: [] };
     const firstFile = this.#files.get(name);
-    if (firstFile !== undefined) {
-      const hasToolRules = isPlainObject(entry.value) && "tools" in entry.value;
-      if (source.scope === "user" && hasToolRules) this.#dropProjectServer(name, source.file);
+    if (firstFile !== undefined)
       return { ...skipped, state: "shadowed", reason: `already defined in ${firstFile}` };
-    }
-    const reason = this.#getDisabledReason(name, source);
-    if (reason !== undefined) {
-      this.#files.set(name, source.file);
-      return { ...skipped, state: "disabled", reason };
-    }
-    const { variables, ignored, ready, disabledReason, problems, restricted } = await readServerEntry(entry, {
-      file,
-      folders: this.#settings.folders,
-      readText: (path) => this.#reader.text(path),
-    });
-    const server = { name, variables, ignored };
-    if (ready && !this.#settings.filter({ name, source, definition: ready.definition }))
-      return { ...server, state: "filtered", reason: "rejected by your filter" };
+    const isProject = source.scope === "project";
+    if (state === "filtered") return server;
+    const conflict = isProject && state !== "disabled" ? this.#findConflict(candidate) : undefined;
+    if (conflict !== undefined) return { ...server, ...conflict };
     this.#files.set(name, source.file);
-    if (disabledReason !== undefined) return { ...server, state: "disabled", reason: disabledReason };
-    if (ready === undefined)
-      return { ...server, state: "broken", reason: "invalid: see problems", problems: problems ?? [] };
+    if (ready === undefined) return server;
     const duplicate = this.#endpoints.get(ready.endpoint);
-    if (duplicate !== undefined) {
-      const duplicateFile = this.#files.get(duplicate) ?? "";
-      const same = `same server as ${JSON.stringify(duplicate)} in ${duplicateFile}`;
-      return { ...server, state: "shadowed", reason: same };
-    }
+    if (duplicate !== undefined)
+      return { ...server, ...toDuplicate(duplicate, this.#files.get(duplicate) ?? "") };
     this.#endpoints.set(ready.endpoint, name);
-    const isForeign = source.scope === "project" && ready.definition.command === undefined;
     const { definition } = ready;
+    const isForeign = isProject && definition.command === undefined;
     const marked = isForeign ? withAddressOrigin(definition, { source: "file" }) : definition;
     this.#servers.set(name, withConfigFile(marked, toReadable(source.file)));
-    return { ...server, state: "loaded", problems: restricted ?? [] };
+    return server;
   }
 
-  /** A project file must not replace the rules that the user has set for a server of this name. */
-  #dropProjectServer(name: string, userFile: string): void {
-    const dropped = this.#projectServers.get(name);
-    const server = dropped?.list[dropped.index];
-    if (dropped === undefined || server === undefined) return;
-    const reason = `would replace a server of the same name with tool rules in ${userFile}`;
-    dropped.list[dropped.index] = { ...server, state: "broken", reason };
-    this.#projectServers.delete(name);
-    this.#servers.delete(name);
-    const message = `Server ${JSON.stringify(server.name)} of the project ${reason}; neither is loaded. Rename one of them, or set project: false.`;
-    this.#problems.push({ kind: "restricted-option", server: server.name, message });
+  /** Returns the state of a server of a project file that a file of the operator prevents it from defining. */
+  #findConflict(candidate: Candidate): Pick<MergedEntry, "state" | "reason" | "problems"> | undefined {
+    const { name, address, ready } = candidate;
+    const isSame = (own: Candidate) => address !== undefined && own.address === address;
+    const guarded = this.#own.find((own) => own.guard !== undefined && (own.name === name || isSame(own)));
+    if (guarded !== undefined) {
+      const file = toReadable(guarded.source.file);
+      const own =
+        guarded.name === name
+          ? `the server of this name in ${file}`
+          : `${JSON.stringify(toReadable(guarded.name))} in ${file} is the same server and`;
+      const reason = `${own} ${guarded.guard}`;
+      const message = `is not loaded, because ${reason}, and project files cannot replace your settings. Change them there to use this server`;
+      return { state: "broken", reason, problems: [{ kind: "restricted-option", path: [], message }] };
+    }
+    if (ready === undefined) return undefined;
+    // Rules in code may have the name that the operator has chosen.
+    const same = this.#own.find(
+      (own) => own.ready?.endpoint === ready.endpoint && own.name !== name && this.#isUsed(own),
+    );
+    return same && toDuplicate(same.name, same.source.file);
+  }
+
+  /** Whether a server of the operator has its name, and no other server of that name. */
+  #isUsed(own: Candidate): boolean {
+    const first = this.#own.find(({ name, state }) => name === own.name && state !== "filtered");
+    return first === own && [undefined, own.source.file].includes(this.#files.get(own.name));
   }
 
   /** Why the server is disabled by settings outside of its file. */
   #getDisabledReason(name: string, { file, scope }: ConfigFile["source"]): string | undefined {
     const { enabledServers, disabledServers } = this.#settings;
     if (disabledServers.includes(name)) return "listed in disabledServers";
-    if (enabledServers?.includes(name) === false) return "not listed in enabledServers";
+    if (enabledServers?.includes(name) === false) return NOT_ENABLED;
     const isMcpJson = scope === "project" && basename(file) === ".mcp.json";
     const rejectedBy = isMcpJson ? this.#rejections.get(name) : undefined;
     return rejectedBy === undefined ? undefined : `rejected in Claude Code (${rejectedBy})`;
   }
+}
+
+function toDuplicate(name: string, file: string) {
+  const reason = `same server as ${JSON.stringify(toReadable(name))} in ${file}`;
+  return { state: "shadowed" as const, reason, problems: [] };
 }
 
 /** Names and keys of a file may contain characters that manipulate a terminal. */

@@ -6,7 +6,13 @@ import { hasHiddenCharacters, stripHiddenCharacters } from "../../errors/sanitiz
 import { fullHash } from "../../json-schema/schema-hash.js";
 import { describeValue, formatPath } from "../../json/describe-value.js";
 import { parseJsonPath } from "../../json/json-path.js";
-import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
+import {
+  isPlainObject,
+  isStringArray,
+  type JsonObject,
+  omitUndefined,
+  tryDecodeURIComponent,
+} from "../../json/json.js";
 import { isAuthGrant } from "../auth-grant.js";
 import {
   limitRequestTimeout,
@@ -34,16 +40,20 @@ export interface ServerProblem extends PathIssue {
 interface ReadServer {
   readonly variables: readonly string[];
   readonly ignored: readonly string[];
+  /** Where the server is, without credentials; `undefined` if it is not known. */
+  readonly address?: string | undefined;
+  /** Whether its definition restricts tools, also if it is not valid. */
+  readonly hasToolRules?: boolean;
   /** The valid server. */
   readonly ready?: ReadyServer;
   /** Why the server is disabled. It is not validated then. */
-  readonly disabledReason?: string;
+  readonly disabledReason?: string | undefined;
   readonly problems?: readonly ServerProblem[];
   /** The options that its file may not set. The valid server has their limits, or is without them. */
   readonly restricted?: readonly ServerProblem[];
 }
 
-interface ReadyServer {
+export interface ReadyServer {
   readonly definition: ServerDefinition;
   /** Equal for the same server under two names. */
   readonly endpoint: string;
@@ -55,6 +65,8 @@ interface ReadContext {
   readonly folders: ConfigFolders;
   /** Reads a file as text, or returns the problem. */
   readonly readText: (file: string) => Promise<string | ConfigProblem>;
+  /** Why the server is disabled by settings outside of its file. */
+  readonly disabledReason: string | undefined;
 }
 
 /** Would break a line or a table that shows a name. */
@@ -82,7 +94,8 @@ export async function readServerEntry(
     const message = hasInvalidName
       ? "has an invalid name: use letters and digits"
       : `expected an object, got ${describeValue(value)}`;
-    return { variables: [], ignored: [], problems: [badDefinition([], message)] };
+    const { disabledReason } = context;
+    return { variables: [], ignored: [], disabledReason, problems: [badDefinition([], message)] };
   }
   const { scope, format } = context.file.source;
   const { entry, restricted } =
@@ -90,33 +103,37 @@ export async function readServerEntry(
   const translated = translateEntry(entry, context.file.source);
   const { problems, sourceKeys } = translated;
   const ignored = [...translated.ignored, ...restricted.map(({ path }) => formatPath(path))];
-  const disabledReason =
+  const ownReason =
     disabledBy === undefined ? translated.disabledReason : `its file excludes it by ${disabledBy}`;
-  if (disabledReason !== undefined) return { variables: [], ignored, disabledReason };
+  const disabledReason = ownReason ?? context.disabledReason;
   const expander = new VariableExpander(createScope(context));
+  const connection = expander.expand(translated.connection, []) as JsonObject;
+  const found = { ignored, address: toAddressKey(connection), hasToolRules: hasToolRules(translated) };
+  if (disabledReason !== undefined) return { ...found, variables: [], disabledReason };
   const result =
-    problems.length > 0 ? problems : await resolveDefinition(name, translated, expander, context);
-  const isCommand = translated.connection["command"] !== undefined;
+    problems.length > 0
+      ? problems
+      : await resolveDefinition(name, { ...translated, connection }, expander, context);
+  const isCommand = connection["command"] !== undefined;
   // A command that runs on this machine can read its paths anyway.
   const variables = [...expander.variables].filter(
     (variable) => !isCommand || !variable.startsWith("predefined:"),
   );
   if ("definition" in result)
-    return { variables, ignored, ready: result, restricted: restricted.map(toRestrictedProblem) };
-  return { variables, ignored, problems: result.map((problem) => withSourcePath(problem, sourceKeys)) };
+    return { ...found, variables, ready: result, restricted: restricted.map(toRestrictedProblem) };
+  return { ...found, variables, problems: result.map((problem) => withSourcePath(problem, sourceKeys)) };
 }
 
-/** Expands the variables of a definition and validates it. */
+/** Validates a definition with expanded variables. */
 async function resolveDefinition(
   name: string,
   { connection, options }: TranslatedEntry,
   expander: VariableExpander,
   context: ReadContext,
 ): Promise<ReadyServer | ServerProblem[]> {
-  const expanded = expander.expand(connection, []) as JsonObject;
   if (expander.problems.length > 0)
     return expander.problems.map((problem) => ({ ...problem, kind: "unset-variable" }));
-  const resolved = await resolveProgramPaths(expanded, context);
+  const resolved = await resolveProgramPaths(connection, context);
   if (Array.isArray(resolved)) return resolved;
   const secrets = withSecrets(options["secrets"], expander);
   const definition = { ...resolved, ...options, ...secrets } as unknown as ServerDefinition;
@@ -171,12 +188,33 @@ function toEndpointKey(name: string, definition: ServerDefinition): string {
   const { address } = parseServer(name, definition);
   if ("url" in address) {
     const headers = Object.entries(address.headers).map(([key, value]) => [key.toLowerCase(), value]);
+    const { protocol, username, password, search } = address.url;
     // The transport is not part of the key: a URL serves either HTTP or SSE.
-    return fullHash([address.url.href, Object.fromEntries(headers), address.auth]);
+    const url = [protocol, username, password, toLocation(address.url), search];
+    return fullHash([url, Object.fromEntries(headers), address.auth]);
   }
   if (address.kind !== "stdio") return fullHash(address);
   const { command, args, env, cwd } = address;
   return fullHash([command, args, env, cwd]);
+}
+
+/**
+ * Equal for definitions that may lead to the same server, whatever their credentials are: the host, port and path of the
+ * URL, the command line, or the name of the function.
+ */
+function toAddressKey({ url, command, args = [], functionName }: JsonObject): string | undefined {
+  if (typeof url === "string" && URL.canParse(url)) return toLocation(new URL(url));
+  if (typeof command === "string" && isStringArray(args)) return JSON.stringify([command, ...args]);
+  // Without the rest of an ARN, and without a version or an alias.
+  return typeof functionName === "string" ? functionName.replaceAll(/^.*:function:|:[^:]*$/g, "") : undefined;
+}
+
+const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])(?=:|$)/;
+
+/** The host, port and path of a URL, equal for most spellings of one address. */
+function toLocation({ host, pathname }: URL): string {
+  const path = tryDecodeURIComponent(pathname).replaceAll(/\/+(?=\/|$)/g, "");
+  return host.replace(/\.(?=:|$)/, "").replace(LOOPBACK_HOST, "localhost") + path;
 }
 
 const NETWORK_PATH = /^[\\/]{2}/;
@@ -214,11 +252,13 @@ const OPTION_KEYS =
   "timeouts session limits retry circuitBreaker tools trustAnnotations structuredContent outputHandling onToolError descriptions inputValidation optional lazy protocol roots secrets".split(
     " ",
   );
+/** The tool lists of other clients. */
+const TOOL_LISTS: ReadonlySet<unknown> = new Set(["includeTools", "excludeTools", "disabledTools"]);
 /** All keys that are understood. */
 const KNOWN_KEYS = new Set([
   ...CONNECTION_KEYS,
   ...OPTION_KEYS,
-  ..."includeTools excludeTools disabledTools".split(" "),
+  ...TOOL_LISTS,
   ..."type transport transportType httpUrl serverUrl timeout".split(" "),
   ..."disabled enabled source headersHelper sandboxEnabled sandbox".split(" "),
 ]);
@@ -369,6 +409,11 @@ function isOverridden(key: string, { tools, timeouts }: JsonObject): boolean {
 /** All tools are allowed: not set, or `["*"]`. */
 function isWildcard(tools: unknown): boolean {
   return tools === undefined || (Array.isArray(tools) && tools.includes("*"));
+}
+
+/** Whether a definition restricts tools. An invalid list of tools counts as a restriction. */
+function hasToolRules({ options, problems }: TranslatedEntry): boolean {
+  return options["tools"] !== undefined || problems.some(({ path: [key] }) => TOOL_LISTS.has(key));
 }
 
 /** Our rules or the allow list of another client, without excluded tools. */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, loadMcpServers } from "../../../src/index.js";
+import { createMcpTools, loadMcpServers, type ToolRules } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { ConfigFolders } from "../../fixtures/config-folders.js";
@@ -106,15 +106,105 @@ describe("servers of config files", () => {
     expect(JSON.stringify([loaded.sources, loaded.problems])).not.toContain(token);
   });
 
-  it("of a project do not replace a server for which the user has set tool rules", async () => {
-    using folders = new ConfigFolders();
-    const entry = { url: "http://127.0.0.1:9/mcp" };
-    folders.write("project/.mcp.json", JSON.stringify({ mcpServers: { bank: entry, other: entry } }));
-    const guarded = { ...entry, tools: { pay: { requireApproval: true } } };
-    folders.write("home/.cursor/mcp.json", JSON.stringify({ mcpServers: { bank: guarded } }));
-    const { servers, problems, sources } = await loadMcpServers(folders.options({ user: true }));
-    expect(Object.keys(servers)).not.toContain("bank");
-    expect(problems).toEqual([expect.objectContaining({ kind: "restricted-option", server: "bank" })]);
-    expect(sources[0]?.servers[0]).toMatchObject({ name: "bank", state: "broken" });
+  describe("of a project do not replace those of the user", () => {
+    const tools = ["pay", "look"].map((name) => ({ name, run: () => name }));
+    /** Loads a user's server and one of a project, and calls `pay` of each server. */
+    async function callPay(user: object, project: Record<string, object>, rules: ToolRules = {}) {
+      await using server = await startMcpTestServer({ tools });
+      using folders = new ConfigFolders();
+      const withUrl = (entry: object) => ({ url: server.url, type: "http", ...entry });
+      folders.write("home/.cursor/mcp.json", { mcpServers: { bank: withUrl(user) } });
+      const entries = Object.entries(project).map(([name, entry]) => [name, withUrl(entry)]);
+      folders.write("project/.mcp.json", { mcpServers: Object.fromEntries(entries) });
+      const env = { BANK_TOKEN: "canary7f3a91" };
+      const { servers, problems, sources } = await loadMcpServers(folders.options({ user: true, env }));
+      const states = sources.flatMap((source) => source.servers.map(({ name, state }) => [name, state]));
+      const names = Object.keys(servers);
+      await using mcp = names.length === 0 ? undefined : await createMcpTools(servers, { tools: rules });
+      for (const tool of mcp?.tools ?? [])
+        if (tool.mcp.name === "pay") await mcp?.tryCallTool({ name: tool.name });
+      const payments = server.executions.map(({ tool }) => tool);
+      return { payments, names, states, problems, url: server.url };
+    }
+
+    const GUARDS: [name: string, user: object][] = [
+      ["requires approval", { tools: { pay: { requireApproval: true } } }],
+      ["excludes a tool", { tools: { pay: false } }],
+      ["allows other tools only", { tools: ["look"] }],
+      ["excludeTools", { excludeTools: ["pay"] }],
+      ["includeTools", { includeTools: ["look"] }],
+      ["disabledTools", { disabledTools: ["pay"] }],
+    ];
+
+    it.each(GUARDS)("by the same name (%s)", async (_, user) => {
+      const { payments, states, problems } = await callPay(user, { bank: {} });
+      expect(payments).toEqual([]);
+      expect(states).toEqual([
+        ["bank", "broken"],
+        ["bank", "loaded"],
+      ]);
+      expect(problems).toMatchObject([
+        { kind: "restricted-option", server: "bank", path: "mcpServers.bank", line: 3 },
+      ]);
+      expect(problems[0]?.message).toMatch(/because the server of this name in .*mcp.json has tool rules/);
+    });
+
+    const CREDENTIALS = { headers: { authorization: "Bearer ${BANK_TOKEN}" } };
+
+    it.each(GUARDS)("by another name (%s)", async (_, user) => {
+      const others = { other: CREDENTIALS, none: {}, sse: { type: "sse" } };
+      const { payments, names, problems } = await callPay({ ...user, ...CREDENTIALS }, others);
+      expect([payments, names]).toEqual([[], ["bank"]]);
+      expect(problems.map(({ kind, server }) => [kind, server])).toEqual(
+        Object.keys(others).map((name) => ["restricted-option", name]),
+      );
+      expect(problems[0]?.message).toMatch(
+        /because "bank" in .*mcp.json is the same server and has tool rules/,
+      );
+    });
+
+    it.each(["bank", "other"])("if they are disabled, by the name %s", async (name) => {
+      const { payments, states, problems } = await callPay({ disabled: true }, { [name]: {} });
+      expect(payments).toEqual([]);
+      expect(states).toEqual([
+        [name, "broken"],
+        ["bank", "disabled"],
+      ]);
+      expect(problems).toMatchObject([{ kind: "restricted-option", server: name }]);
+    });
+
+    it("if they are invalid, but have rules", async () => {
+      for (const user of [
+        { url: 5, excludeTools: ["pay"] },
+        { excludeTools: "pay" },
+        { tools: { pay: { requireApproval: "always" } } },
+        { tools: { pay: false }, headers: { key: "${UNSET}" } },
+      ]) {
+        const { payments, names } = await callPay(user, { bank: {} });
+        expect([payments, names]).toEqual([[], []]);
+      }
+    });
+
+    it("so that a rule in code for the user's name applies", async () => {
+      const rules = { bank__pay: { requireApproval: true } };
+      const { payments, names, states, problems } = await callPay({}, { other: {} }, rules);
+      expect([payments, names, problems]).toEqual([[], ["bank"], []]);
+      expect(states[0]).toEqual(["other", "shadowed"]);
+    });
+
+    it("but may define other servers, replace one without rules, and disable one", async () => {
+      const replaced = await callPay({}, { bank: {} });
+      expect([replaced.payments, replaced.states]).toEqual([
+        ["pay"],
+        [
+          ["bank", "loaded"],
+          ["bank", "shadowed"],
+        ],
+      ]);
+      const disabled = await callPay({ tools: { pay: false } }, { bank: { disabled: true } });
+      expect([disabled.names, disabled.problems]).toEqual([[], []]);
+      const account = await callPay(CREDENTIALS, { other: { headers: { authorization: "Bearer other" } } });
+      expect([account.names, account.problems]).toEqual([["other", "bank"], []]);
+    });
   });
 });

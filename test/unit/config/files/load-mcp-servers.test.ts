@@ -90,6 +90,80 @@ describe("precedence", () => {
     expect(Object.keys(servers)).toEqual(["none", "first", "other", "third"]);
   });
 
+  it.each([
+    ["https://bank.example/mcp", "HTTPS://BANK.example.:443/mcp/?x=1#y"],
+    ["https://bank.example/mcp", "http://bank.example//%6dcp"],
+    ["https://bank.example/mcp", "https://user:pass@bank.example/mcp"],
+    ["http://localhost:3000/mcp", "http://127.1:3000/mcp"],
+    ["http://[::1]:3000/", "http://localhost:3000"],
+    ["wss://bank.example/mcp", "wss://bank.example/mcp/"],
+  ])("%s is the same server as %s for a user who restricts it", async (url, other) => {
+    using folders = new ConfigFolders();
+    folders.write("home/.cursor/mcp.json", { mcpServers: { bank: { url, tools: { pay: false } } } });
+    folders.write("project/.mcp.json", {
+      mcpServers: { same: { url: other }, else: { url: "https://bank.example/else" } },
+    });
+    const { servers } = await loadMcpServers(folders.options({ user: true }));
+    expect(Object.keys(servers)).toEqual(["else", "bank"]);
+  });
+
+  it("a program or a function is the same with other variables, folders and versions", async () => {
+    using folders = new ConfigFolders();
+    const tools = { pay: false };
+    folders.write("home/.cursor/mcp.json", {
+      mcpServers: {
+        run: { command: "bank", args: ["${ACCOUNT}"], tools },
+        off: { command: "off", disabled: true },
+        aws: { functionName: "bank", tools },
+      },
+    });
+    folders.write("project/.mcp.json", {
+      mcpServers: {
+        other: { command: "bank", args: ["7"], env: { A: "1" }, cwd: "/" },
+        on: { command: "off", args: [] },
+        arn: { functionName: "arn:aws:lambda:eu-west-1:123456789012:function:bank:3" },
+        else: { command: "bank", args: ["8"] },
+      },
+    });
+    const { servers } = await loadMcpServers(folders.options({ user: true, env: { ACCOUNT: "7" } }));
+    expect(Object.keys(servers)).toEqual(["else", "run", "aws"]);
+  });
+
+  it("files of yours decide about a server, whether they come before or after those of the project", async () => {
+    using folders = new ConfigFolders();
+    const given = folders.write("given.json", {
+      mcpServers: { bank: { ...httpServer("a"), disabled: true } },
+    });
+    folders.write("project/.mcp.json", {
+      mcpServers: { other: { url: `${httpServer("a").url}/` }, b: httpServer("b") },
+    });
+    const { servers, problems } = await loadMcpServers(folders.options({ files: [given] }));
+    expect(Object.keys(servers)).toEqual(["b"]);
+    expect(problems).toMatchObject([{ kind: "restricted-option", server: "other" }]);
+  });
+
+  it("a project file may define the same server if the one in a file of yours is not used", async () => {
+    using folders = new ConfigFolders();
+    folders.write("home/.claude.json", { mcpServers: { bank: httpServer("a") } });
+    folders.write("home/.cursor/mcp.json", { mcpServers: { bank: httpServer("b"), shop: httpServer("c") } });
+    folders.write("project/.mcp.json", {
+      mcpServers: { shop: httpServer("d"), other: httpServer("b"), another: httpServer("c") },
+    });
+    const { servers } = await loadMcpServers(folders.options({ user: true }));
+    expect(Object.keys(servers)).toEqual(["shop", "other", "another", "bank"]);
+  });
+
+  it("disabledServers also disables the same server under another name in a project file", async () => {
+    using folders = new ConfigFolders();
+    folders.write("home/.cursor/mcp.json", { mcpServers: { bank: httpServer("a") } });
+    folders.write("project/.mcp.json", { mcpServers: { other: httpServer("a") } });
+    const load = async (options: object) =>
+      Object.keys((await loadMcpServers(folders.options({ user: true, ...options }))).servers);
+    expect(await load({ disabledServers: ["bank"] })).toEqual([]);
+    expect(await load({ enabledServers: ["other"] })).toEqual(["other"]);
+    expect(await load({ filter: ({ name }: { name: string }) => name === "other" })).toEqual(["other"]);
+  });
+
   it("a disabled or invalid definition keeps its name: no other definition replaces it", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", {
