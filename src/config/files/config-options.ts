@@ -1,7 +1,8 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { configError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject, isStringArray } from "../../json/json.js";
+import { describeValue } from "../../json/describe-value.js";
+import { ignoreRejection, isPlainObject, isPromiseLike, isStringArray } from "../../json/json.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../parse-options.js";
 import type { ServerDefinition } from "../server-definition.js";
 import type { ConfigFormatName, ConfigScope } from "./config-locations.js";
@@ -85,7 +86,8 @@ const LOAD_FIELDS = {
    */
   disabledServers: namesOption,
   /**
-   * Returns false for servers to skip, as if they were not in the file. Must be synchronous.
+   * Returns true for servers to load, and false for those to skip, as if they were not in the file. A promise or any
+   * other value is an error.
    *
    * @default all servers are loaded
    */
@@ -128,20 +130,20 @@ export function resolveConfigOptions(options: LoadMcpServersOptions, platform: N
     inputs: parsed.inputs ?? {},
     enabledServers: parsed.enabledServers,
     disabledServers: parsed.disabledServers ?? [],
-    filter: assertSynchronous(parsed.filter ?? (() => true)),
+    filter: toStrictFilter(parsed.filter ?? (() => true)),
     signal: parsed.signal,
   };
 }
 
-/** A promise is truthy, so an asynchronous filter would let every server through. */
-function assertSynchronous(
-  filter: (server: ConfigCandidate) => unknown,
-): (server: ConfigCandidate) => boolean {
+/** Only `true` loads a server. Another value than a boolean, such as a promise, would otherwise count as true. */
+function toStrictFilter(filter: (server: ConfigCandidate) => unknown): (server: ConfigCandidate) => boolean {
   return (server) => {
     const decision = filter(server);
-    if (!(decision instanceof Promise)) return Boolean(decision);
-    decision.catch(() => undefined);
-    const message = "expected true or false synchronously, got a promise";
+    if (typeof decision === "boolean") return decision;
+    const isPromise = isPromiseLike(decision);
+    if (isPromise) ignoreRejection(decision);
+    const received = isPromise ? "a promise: a filter cannot be asynchronous" : describeValue(decision);
+    const message = `expected true or false for server ${JSON.stringify(server.name)}, got ${received}`;
     throw configError(SUBJECT, [{ path: "filter", message }]);
   };
 }

@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { type LoadedMcpServers, loadMcpServers } from "../../../../src/index.js";
 import { rejection } from "../../../fixtures/clients.js";
@@ -610,12 +611,34 @@ describe("an invalid server does not affect the others", () => {
 });
 
 describe("invalid options", () => {
-  it("include an asynchronous filter, which would let every server through", async () => {
+  it.each([null, 5])("include %j in place of the options", async (options) => {
+    expect(await rejection(loadMcpServers(options as never))).toMatchObject({ kind: "invalid-config" });
+  });
+
+  it.each<[name: string, filter: () => unknown, received: string]>([
+    ["is asynchronous", async () => false, "a promise: a filter cannot be asynchronous"],
+    ["is asynchronous, of another realm", runInNewContext("async () => false"), "a promise"],
+    [
+      "returns a thenable",
+      () => ({ then: (resolve: (value: boolean) => void) => resolve(false) }),
+      "a promise",
+    ],
+    ["rejects", () => Promise.reject(new Error("rejected")), "a promise"],
+    [
+      "rejects in another realm",
+      runInNewContext('async () => { throw new Error("rejected"); }'),
+      "a promise",
+    ],
+    ["returns a string", () => "false", 'got "false"'],
+    ["returns an object", () => new Boolean(false), "an instance of a class"],
+    ["returns nothing", () => undefined, "undefined"],
+  ])("include a filter that %s, which would let servers through", async (_, filter, received) => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", { mcpServers: { a: httpServer("a") } });
-    const late = { ...folders.options(), filter: () => Promise.resolve(false) };
-    for (const options of [null, 5, late])
-      expect(await rejection(loadMcpServers(options as never))).toMatchObject({ kind: "invalid-config" });
+    const error = await rejection(loadMcpServers(folders.options({ filter: filter as never })));
+    expect(error).toMatchObject({ kind: "invalid-config", issues: [{ path: "filter" }] });
+    expect(error.issues[0]?.message).toContain('expected true or false for server "a", got ');
+    expect(error.issues[0]?.message).toContain(received);
   });
 
   it("are reported together", async () => {
