@@ -190,14 +190,13 @@ const MAX_ARGUMENT_PROPERTIES = 1_000;
 const PROPERTIES_SCHEMA = option
   .opaque<Readonly<Record<string, JsonObject>>>("an object", isPlainObject)
   .transform((properties, context) => {
-    const entries = Object.entries(properties);
-    if (entries.length > MAX_ARGUMENT_PROPERTIES)
-      addIssueAt(
-        context,
-        [],
-        `has ${entries.length} entries; at most ${MAX_ARGUMENT_PROPERTIES} are allowed`,
-      );
-    return parseEach(entries, context, ([path, property]) => {
+    const { length } = Object.keys(properties);
+    if (length > MAX_ARGUMENT_PROPERTIES) {
+      const message = `has ${length} entries; at most ${MAX_ARGUMENT_PROPERTIES} are allowed`;
+      addIssueAt(context, [], message);
+      return z.NEVER;
+    }
+    return parseEach(Object.entries(properties), context, ([path, property]) => {
       // Arguments are an object, so the first segment is a name.
       if (typeof parseJsonPath(path)?.[0] === "string")
         return [path, parsePart(PROPERTY_SCHEMA, property, context, [path]) ?? z.NEVER] as const;

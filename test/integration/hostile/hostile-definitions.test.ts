@@ -24,12 +24,13 @@ describe("an agent definition is rejected with a short message", () => {
   });
 
   const INVALID = { $resourceType: "mcp", name: 1, slug: 2, folderPath: 3, isEnabled: 4, availableTools: 5 };
-  const properties = Object.fromEntries(times(30_000, (index) => [`p${index}`, 5]));
+  const toProperties = (count: number) => Object.fromEntries(times(count, (index) => [`p${index}`, 5]));
+  const INVALID_TOOL = { ...TOOL, argumentProperties: toProperties(1_000) };
 
   it.each<[string, object[]]>([
     ["resources with several problems each", times(20_000, () => INVALID)],
     ["invalid tools", [{ ...RESOURCE, availableTools: times(30_000, () => 5) }]],
-    ["invalid properties", [{ ...RESOURCE, availableTools: [{ ...TOOL, argumentProperties: properties }] }]],
+    ["invalid properties", [{ ...RESOURCE, availableTools: times(30, () => INVALID_TOOL) }]],
     ["schemas with invalid values", [withSchema(times(30_000, () => () => 5))]],
     ["tools with the same name", [{ ...RESOURCE, availableTools: times(30_000, () => TOOL) }]],
     ["resources with the same slug", times(30_000, () => RESOURCE)],
@@ -40,5 +41,17 @@ describe("an agent definition is rejected with a short message", () => {
     expect(failure.issues.length).toBeGreaterThan(20_000);
     expect(failure.issues.length).toBeLessThan(20_020);
     expect(failure.issues.at(-1)?.message).toBe("has at least 20000 problems; the rest was not checked");
+  });
+
+  it("and after one, if a tool has more argumentProperties than allowed", async () => {
+    const tool = { ...TOOL, argumentProperties: toProperties(30_000) };
+    const definition = { resources: [{ ...RESOURCE, availableTools: [tool] }] };
+    const { issues } = await rejection(createMcpToolsFromAgent(definition as never));
+    expect(issues).toEqual([
+      {
+        path: "resources[0].availableTools[0].argumentProperties",
+        message: "has 30000 entries; at most 1000 are allowed",
+      },
+    ]);
   });
 });
