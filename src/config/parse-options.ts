@@ -184,25 +184,30 @@ export function optionalFields<Fields extends z.ZodRawShape>(fields: Fields) {
   return Object.fromEntries(entries) as { [Key in keyof Fields]: z.ZodOptional<Fields[Key]> };
 }
 
-interface OptionsSchemaSettings<Options> {
+/** What the message about an unknown key has in addition. */
+interface UnknownKeyHints {
+  readonly hint?: string | undefined;
+  /** Returns where a key belongs that is valid elsewhere. */
+  readonly describeKey?: ((key: string) => string | undefined) | undefined;
+}
+
+interface OptionsSchemaSettings<Options> extends UnknownKeyHints {
   readonly required?: readonly (keyof Options)[];
-  /** Added to the message about other keys. */
-  readonly hint?: string;
   /** Describes the object in the message about other values. */
   readonly expected?: string;
 }
 
 /**
- * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected; `hint`
- * is added to that message. It is built when it is first used, because an import would otherwise build all of them.
+ * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected. It is built
+ * when it is first used, because an import would otherwise build all of them.
  */
 export function optionsSchema<Options extends object>(
   fields: OptionFields<Options>,
-  { required = [], hint, expected = "an object" }: OptionsSchemaSettings<Options> = {},
+  { required = [], expected = "an object", ...hints }: OptionsSchemaSettings<Options> = {},
 ): z.ZodType<Options, Options> {
   return z.lazy(() => {
     const requiredFields = Object.fromEntries(required.map((key) => [key, fields[key]]));
-    const object = strictObject({ ...optionalFields(fields), ...requiredFields }, hint);
+    const object = strictObject({ ...optionalFields(fields), ...requiredFields }, hints);
     return opaque(expected, isOptionsObject).pipe(object) as unknown as z.ZodType<Options, Options>;
   });
 }
@@ -218,25 +223,36 @@ function isOptionsObject(value: unknown): boolean {
  * A `z.strictObject` whose error suggests the valid key that is close to an unknown one, and lists all valid
  * keys.
  */
-export function strictObject<Shape extends z.ZodRawShape>(shape: Shape, hint?: string) {
+export function strictObject<Shape extends z.ZodRawShape>(shape: Shape, hints?: UnknownKeyHints) {
   const allowed = Object.keys(shape);
   return z.strictObject(shape, {
     error: (issue) =>
-      issue.code === "unrecognized_keys" ? describeUnknownKeys(issue.keys, allowed, hint) : undefined,
+      issue.code === "unrecognized_keys" ? describeUnknownKeys(issue.keys, allowed, hints) : undefined,
   });
 }
 
 /** Files and registries of others may have any number of them. */
 const MAX_LISTED_KEYS = 20;
 
-/** Describes the keys that are not allowed. */
-function describeUnknownKeys(keys: readonly string[], allowed: readonly string[], hint?: string): string {
+/** Describes the keys that are not allowed, and lists the allowed ones unless the place of each key is known. */
+function describeUnknownKeys(
+  keys: readonly string[],
+  allowed: readonly string[],
+  { hint, describeKey }: UnknownKeyHints = {},
+): string {
   const unknown = keys.filter((key) => !allowed.includes(key));
-  const listed = unknown.slice(0, MAX_LISTED_KEYS).map((key) => describeUnknownKey(key, allowed));
+  const explain = (key: string) =>
+    Object.hasOwn(ADAPTER_OPTIONS, key) ? ADAPTER_OPTIONS[key] : describeKey?.(key);
+  const listed = unknown.slice(0, MAX_LISTED_KEYS).map((key) => {
+    const explanation = explain(key);
+    return explanation === undefined ? describeUnknownKey(key, allowed) : `"${key}" (${explanation})`;
+  });
   const others = unknown.length - listed.length;
   if (others > 0) listed.push(`and ${others} more`);
-  const validKeys = `valid keys: ${allowed.join(", ")}`;
-  return `unknown key ${listed.join(", ")}; ${hint === undefined ? validKeys : `${validKeys}. ${hint}`}`;
+  const isExplained = others === 0 && unknown.every((key) => explain(key) !== undefined);
+  const problem = `unknown key ${listed.join(", ")}`;
+  const message = isExplained ? problem : `${problem}; valid keys: ${allowed.join(", ")}`;
+  return hint === undefined ? message : `${message}. ${hint}`;
 }
 
 /** What the options of LangChain's adapter (`@langchain/mcp-adapters`) are here. */
@@ -270,7 +286,6 @@ const ADAPTER_OPTIONS: Readonly<Record<string, string>> = {
 /** Long or unusual keys are not shown: they may be secrets. */
 function describeUnknownKey(key: string, allowed: readonly string[]): string {
   if (!/^[\w$.-]{1,40}$/.test(key)) return "(name not shown)";
-  if (Object.hasOwn(ADAPTER_OPTIONS, key)) return `${JSON.stringify(key)} (${ADAPTER_OPTIONS[key]})`;
   const closest = findClosestMatch(key, allowed);
   return closest === undefined ? JSON.stringify(key) : `${JSON.stringify(key)} (did you mean "${closest}"?)`;
 }

@@ -43,7 +43,46 @@ interface DynamicSource {
 
 /** The schema of a definition of one transport. */
 function definitionSchema<Shape extends z.ZodRawShape>(shape: Shape) {
-  return strictObject({ type: option.any(), transport: option.any(), ...shape, ...commonFields });
+  const fields = { type: option.any(), transport: option.any(), ...shape, ...commonFields };
+  return strictObject(fields, { describeKey: describeToolsetOption });
+}
+
+/** The options of `createMcpTools` that servers do not have: a higher layer, which this one cannot import. */
+const TOOLSET_OPTIONS: ReadonlySet<string> = new Set([
+  "schema",
+  "coerceArguments",
+  "outputValidation",
+  "largeResults",
+  "beforeToolCall",
+  "afterToolCall",
+  "customData",
+  "meta",
+  "onApproval",
+  "approvalStore",
+  "onProgress",
+  "naming",
+  "filter",
+  "agentInput",
+  "resourceTools",
+  "skillTools",
+  "logger",
+  "cache",
+  "pin",
+  "clientInfo",
+  "concurrency",
+  "registry",
+  "programConcurrency",
+  "closeTimeoutMs",
+  "live",
+  "reconnection",
+  "startupWaitMs",
+  "waitForUncached",
+  "onServerError",
+  "signal",
+]);
+
+function describeToolsetOption(key: string): string | undefined {
+  return TOOLSET_OPTIONS.has(key) ? "an option of createMcpTools, its second argument" : undefined;
 }
 
 function withAddress(
@@ -177,3 +216,19 @@ export const SERVER_SCHEMAS: Readonly<Record<TransportType, z.ZodType<ParsedServ
     }).transform(({ resolve, ...options }) => withAddress({ kind: "dynamic", resolve }, options)),
   ),
 };
+
+/** Returns where an option of a server belongs; `undefined` for other keys. */
+export function describeServerOption(key: string): string | undefined {
+  const urlOptions = {
+    type: true,
+    transport: true,
+    url: true,
+    ...credentials,
+    ...HTTP_FIELDS,
+    ...COMMON_FIELDS,
+  };
+  const groups = { command: STDIO_FIELDS, url: urlOptions };
+  const [address] = Object.entries(groups).find(([, fields]) => Object.hasOwn(fields, key)) ?? [];
+  if (address === undefined) return undefined;
+  return `an option of a server: { name: { ${[...new Set([address, key])].join(", ")} } }`;
+}

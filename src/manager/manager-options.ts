@@ -3,6 +3,7 @@ import type { McpClientOptions } from "../client/client-components.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import { type Clock, systemClock } from "../async/clock.js";
 import type { AllowAddress } from "../config/address-policy.js";
+import { describeServerOption } from "../config/server-schema.js";
 import { CLIENT_INFO_SCHEMA } from "../config/parse-options.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { CACHE_DEFAULTS } from "../catalog/tool-catalog.js";
@@ -252,8 +253,7 @@ export function resolveCatalogOptions(
   return { staleAfterMs, store, ttlMs, pin, warn };
 }
 
-const MANAGER_OPTIONS_SCHEMA = optionsSchema<McpServerManagerOptions>({
-  ...LIFECYCLE_FIELDS,
-  ...CATALOG_FIELDS,
-  ...MANAGER_FIELDS,
-});
+const MANAGER_OPTIONS_SCHEMA = optionsSchema<McpServerManagerOptions>(
+  { ...LIFECYCLE_FIELDS, ...CATALOG_FIELDS, ...MANAGER_FIELDS },
+  { describeKey: describeServerOption },
+);

@@ -7,6 +7,7 @@ import type {
   ResolveContext,
   ServerDefinition,
 } from "../config/server-definition.js";
+import { describeServerOption } from "../config/server-schema.js";
 import type { ToolRules } from "../config/tool-rules.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import {
@@ -116,16 +117,19 @@ export interface AgentToolsOptions extends Omit<McpToolsOptions, "registry"> {
 
 const TOOLS_FIELDS = { ...FACTORY_FIELDS, ...CATALOG_FIELDS, ...LIFECYCLE_FIELDS, ...START_FIELDS };
 
-export const TOOLS_OPTIONS_SCHEMA = optionsSchema<McpToolsOptions>({
-  ...TOOLS_FIELDS,
-  registry: option.withMethods<RegistryServers>(["attach"], "registryServers(…)"),
-});
-export const AGENT_TOOLS_OPTIONS_SCHEMA = optionsSchema<AgentToolsOptions>({
-  ...TOOLS_FIELDS,
-  // Validated as server definitions.
-  servers: option.any(),
-  allowInlineServers: option.oneOf("remote", true, false),
-});
+export const TOOLS_OPTIONS_SCHEMA = optionsSchema<McpToolsOptions>(
+  { ...TOOLS_FIELDS, registry: option.withMethods<RegistryServers>(["attach"], "registryServers(…)") },
+  { describeKey: describeServerOption },
+);
+export const AGENT_TOOLS_OPTIONS_SCHEMA = optionsSchema<AgentToolsOptions>(
+  {
+    ...TOOLS_FIELDS,
+    // Validated as server definitions.
+    servers: option.any(),
+    allowInlineServers: option.oneOf("remote", true, false),
+  },
+  { describeKey: describeServerOption },
+);
 export const SERVER_TOOLS_OPTIONS_SCHEMA = optionsSchema<ServerToolsOptions>(
   { ...FACTORY_FIELDS, client: option.opaque("an McpClient", (value) => value instanceof McpClient) },
   { required: ["client"] },

@@ -170,6 +170,71 @@ describe("an option of LangChain's adapter gets a hint:", () => {
   });
 });
 
+describe("an option in the wrong place is reported with its place:", () => {
+  const url = "http://localhost:1/mcp";
+  /** The keys that a message lists. */
+  async function findValidKeys(use: () => unknown): Promise<string[]> {
+    const { message } = await rejection(Promise.resolve().then(use));
+    return /; valid keys: (.*)/.exec(message)?.[1]?.split(", ") ?? [];
+  }
+
+  it("options of a server, in those of a toolset", async () => {
+    const options = untyped({ timeouts: {}, env: {}, tls: {}, url });
+    const { issues } = await rejection(createMcpTools({ a: { url } }, options));
+    expect(issues).toEqual([
+      {
+        path: "",
+        message:
+          'unknown key "timeouts" (an option of a server: { name: { url, timeouts } }), ' +
+          '"env" (an option of a server: { name: { command, env } }), ' +
+          '"tls" (an option of a server: { name: { url, tls } }), ' +
+          '"url" (an option of a server: { name: { url } })',
+      },
+    ]);
+    for (const use of [
+      () => createMcpToolsFromAgent({ resources: [] }, untyped({ retry: false })),
+      () => new McpServerManager({}, untyped({ retry: false })),
+    ])
+      expect((await rejection(Promise.resolve().then<unknown>(use))).issues).toEqual([
+        { path: "", message: 'unknown key "retry" (an option of a server: { name: { url, retry } })' },
+      ]);
+  });
+
+  it("options of a toolset, in those of a server", () => {
+    const { issues } = catchConfigError(() => parseServers({ a: { url, naming: {}, cache: {} } }));
+    expect(issues).toEqual([
+      {
+        path: "a",
+        message:
+          'unknown key "naming" (an option of createMcpTools, its second argument), ' +
+          '"cache" (an option of createMcpTools, its second argument)',
+      },
+    ]);
+  });
+
+  it("with the valid keys, if another key is unknown, too", async () => {
+    const { message } = await rejection(createMcpTools({}, untyped({ timeouts: {}, loger: console })));
+    expect(message).toContain('{ name: { url, timeouts } }), "loger" (did you mean "logger"?); valid keys: ');
+  });
+
+  it("all of them", async () => {
+    const unknown = untyped({ unknownOption: 1 });
+    const ofToolset = await findValidKeys(() => createMcpTools({}, unknown));
+    const ofServer = [
+      ...(await findValidKeys(() => parseServers({ a: { url, unknownOption: 1 } }))),
+      ...(await findValidKeys(() => parseServers({ a: { command: "a", unknownOption: 1 } }))),
+    ];
+    expect(ofToolset.length).toBeGreaterThan(30);
+    expect(ofServer.length).toBeGreaterThan(60);
+    for (const key of ofToolset.filter((name) => !ofServer.includes(name)))
+      expect(() => parseServers({ a: { url, [key]: 1 } })).toThrow(`"${key}" (an option of createMcpTools,`);
+    for (const key of ofServer.filter((name) => !ofToolset.includes(name))) {
+      const { message } = await rejection(createMcpTools({}, untyped({ [key]: 1 })));
+      expect(message).toContain(`"${key}" (an option of a server: {`);
+    }
+  });
+});
+
 describe("{ mcpServers: { … } }", () => {
   it("is accepted by createMcpTools, McpServerManager and parseServers", async () => {
     await using server = await startMcpTestServer();
