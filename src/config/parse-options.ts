@@ -322,7 +322,10 @@ export const option = {
     "a whole number above 0",
     (value) => Number.isSafeInteger(value) && Number(value) > 0,
   ),
-  milliseconds: opaque<number>("milliseconds", (value) => typeof value === "number" && value >= 0),
+  milliseconds: opaque<number>(
+    "a number of milliseconds",
+    (value) => typeof value === "number" && value >= 0,
+  ),
   /** Validated up front: an invalid logger would fail only when the first message is logged. */
   logger: withMethods<Logger>(
     ["debug", "info", "warn", "error"],
@@ -381,16 +384,28 @@ function matchDepth(branch: readonly z.core.$ZodIssue[]): number {
 }
 
 /**
- * Merges `expected false, got 5` and `expected an object, got 5` into `expected false or an object, got 5`.
+ * Merges `expected true or false, got 5` and `expected an object, got 5` into
+ * `expected true, false or an object, got 5`.
  */
 function mergeExpectations(messages: readonly string[]): string {
   const matches = messages.map((message) => /^expected (.*?)(?:, got (.*))?$/s.exec(message));
   const expectations = matches.map((match) => match?.[1]);
   if (expectations.includes(undefined)) return [...new Set(messages)].join(", or ");
   const received = matches.flatMap((match) => match?.[2] ?? []);
-  const actual = received.find((text) => text.startsWith('"')) ?? received[0];
-  const sentence = `expected ${[...new Set(expectations)].join(" or ")}`;
+  const actual = received.find((text) => /^["\d-]/.test(text)) ?? received[0];
+  const sentence = `expected ${joinAlternatives(expectations.flatMap((text) => splitWords(text ?? "")))}`;
   return actual === undefined ? sentence : `${sentence}, got ${actual}`;
+}
+
+/** `true or false` -> `true`, `false`. Longer expectations are not split: they may contain another `or`. */
+function splitWords(expectation: string): string[] {
+  const [, first, second] = /^(\S+) or (\S+)$/.exec(expectation) ?? [];
+  return first === undefined || second === undefined ? [expectation] : [first, second];
+}
+
+function joinAlternatives(alternatives: readonly string[]): string {
+  const unique = [...new Set(alternatives)];
+  return [unique.slice(0, -1).join(", "), ...unique.slice(-1)].filter((text) => text !== "").join(" or ");
 }
 
 const TYPE_LABELS: Readonly<Record<string, string>> = {
@@ -416,9 +431,11 @@ function zodErrorMap(issue: z.core.$ZodRawIssue): string | undefined {
   // The discriminator of a discriminated union has an unknown value.
   if (issue.code === "invalid_union" && Array.isArray(issue.options))
     return `expected ${joinQuoted(issue.options)}`;
+  if (issue.code === "too_big") return expectedMessage(`a number of at most ${issue.maximum}`, issue.input);
   if (issue.code !== "too_small") return undefined;
   if (issue.origin === "string") return expectedMessage("a non-empty string", issue.input);
-  return `expected a number ${issue.inclusive === false ? "above" : "of at least"} ${issue.minimum}`;
+  const bound = `${issue.inclusive === false ? "above" : "of at least"} ${issue.minimum}`;
+  return expectedMessage(`a number ${bound}`, issue.input);
 }
 
 function joinQuoted(values: readonly unknown[]): string {
@@ -427,21 +444,18 @@ function joinQuoted(values: readonly unknown[]): string {
 }
 
 function expectedMessage(what: string, actual: unknown): string {
+  if (/^an object(?: such as|$)/.test(what) && hasMethods(actual, "get", "set") && !(actual instanceof Map))
+    return "expected an object, got a store; write { store }";
   return `expected ${what}, got ${describeReceived(what, actual)}`;
 }
 
 function describeReceived(what: string, actual: unknown): string {
-  if (typeof actual === "number") return describeNumber(actual);
-  if (what === "an object" && hasMethods(actual, "get", "set") && !(actual instanceof Map))
-    return "a store; write { store }";
+  // In place of a string, a number may be a secret.
+  const isShown = !Number.isFinite(actual) || /\b(?:number|milliseconds|seconds)\b/.test(what);
+  if (typeof actual === "number" && isShown) return String(actual);
   // Not a misspelled word, but perhaps a secret: a token as auth, a header as headers.
   const isAnyString = typeof actual === "string" && /^(?:an object|an array|a function)\b/.test(what);
   return isAnyString ? "a string" : describeValue(actual);
-}
-
-function describeNumber(actual: number): string {
-  if (!Number.isFinite(actual)) return String(actual);
-  return Number.isInteger(actual) ? "a number" : "a fraction";
 }
 
 const nonEmptyString = z.string().min(1);

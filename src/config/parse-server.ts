@@ -345,7 +345,8 @@ function inferType(definition: JsonObject): TransportType | ConfigIssue {
   const [first, second] = types;
   if (first === undefined) {
     const absent = ["url", ...Object.keys(TYPES_BY_KEY)].find((key) => Object.hasOwn(definition, key));
-    if (absent !== undefined) return { path: absent, message: "expected a value, got undefined" };
+    const expected = absent === "url" ? "a URL" : "a value";
+    if (absent !== undefined) return { path: absent, message: `expected ${expected}, got undefined` };
     const message =
       "cannot determine the transport: expected url, command, functionName, openTransport or server";
     const isNested = Object.values(definition).some(

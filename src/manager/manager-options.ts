@@ -225,7 +225,9 @@ export const CATALOG_FIELDS = {
    *
    * @default the defaults of `CacheOptions`
    */
-  cache: optionsSchema<CacheOptions>(CACHE_FIELDS),
+  cache: optionsSchema<CacheOptions>(CACHE_FIELDS, {
+    expected: "an object such as { store: redisStore(…) }",
+  }),
   /**
    * Compares each tool's description, schema and annotations with those first seen. On a change, `warn` logs a
    * warning; `block` also hides the tool and denies its calls until `toolset.approveTools()`.

@@ -51,7 +51,9 @@ export const NAMING_DEFAULTS = {
   reserved: [],
 } as const;
 
-export const NAMING_SCHEMA = optionsSchema<NamingOptions>(NAMING_FIELDS);
+export const NAMING_SCHEMA = optionsSchema<NamingOptions>(NAMING_FIELDS, {
+  expected: 'an object such as { prefix: "none" }',
+});
 
 /** Fills in the defaults of validated options. */
 export function resolveNaming(options: NamingOptions | undefined, defaultPrefix: Naming["prefix"]): Naming {

@@ -111,7 +111,9 @@ export type ConfigSettings = ReturnType<typeof resolveConfigOptions>;
 
 const SUBJECT = "The call to loadMcpServers";
 
-const OPTIONS_SCHEMA = optionsSchema<LoadMcpServersOptions>(LOAD_FIELDS);
+const OPTIONS_SCHEMA = optionsSchema<LoadMcpServersOptions>(LOAD_FIELDS, {
+  expected: 'an object such as { files: [".mcp.json"] }',
+});
 
 function isString(value: unknown): boolean {
   return typeof value === "string";

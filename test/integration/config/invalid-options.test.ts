@@ -3,6 +3,7 @@ import {
   createMcpTools,
   createMcpToolsForServer,
   lastGoodResult,
+  loadMcpServers,
   McpClient,
   McpRuntimeError,
   parseServers,
@@ -173,6 +174,36 @@ describe("invalid options are reported:", () => {
       "a store that is a plain object in place of cache options",
       () => createMcpTools({}, { cache: invalid({ get: () => 1, set: () => 1, delete: () => 1 }) }),
       issueAt("cache", "expected an object, got a store; write { store }"),
+    ],
+    [
+      "an address in place of cache options",
+      () => createMcpTools({}, { cache: invalid("redis://localhost") }),
+      issueAt("cache", "expected an object such as { store: redisStore(…) }, got a string"),
+    ],
+    [
+      "a prefix in place of naming options",
+      () => createMcpTools({}, { naming: invalid("none") }),
+      issueAt("naming", 'expected an object such as { prefix: "none" }, got a string'),
+    ],
+    [
+      "a path in place of options of loadMcpServers",
+      () => loadMcpServers(invalid("mcp.json")),
+      issueAt("", 'expected an object such as { files: [".mcp.json"] }, got a string'),
+    ],
+    [
+      "no concurrency",
+      () => createMcpTools({}, { concurrency: 0 }),
+      issueAt("concurrency", "expected a whole number above 0, got 0"),
+    ],
+    [
+      "a fraction as concurrency",
+      () => createMcpTools({}, { concurrency: 1.5 }),
+      issueAt("concurrency", "expected a whole number above 0, got 1.5"),
+    ],
+    [
+      "a negative time",
+      () => createMcpTools({}, { startupWaitMs: -1 }),
+      issueAt("startupWaitMs", "expected a number of milliseconds, got -1"),
     ],
     [
       "a store in place of session options",

@@ -53,7 +53,7 @@ describe("options", () => {
     expect(error.message).toBe(
       [
         "The watch options is not valid:",
-        "  intervalMs: expected milliseconds, got a string",
+        "  intervalMs: expected a number of milliseconds, got a string",
         "  ignoreErrors: expected true or false, got a number",
         '  target: expected one of "file", "folder", "both", got "dir"',
         '  unknown key "depth"; valid keys: intervalMs, ignoreErrors, target',

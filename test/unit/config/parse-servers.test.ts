@@ -186,7 +186,7 @@ describe("problem messages", () => {
 
   it("a url without a value is reported as the url", () => {
     expect(findIssues({ a: { url: undefined } })).toEqual([
-      { path: "a.url", message: "expected a value, got undefined" },
+      { path: "a.url", message: "expected a URL, got undefined" },
     ]);
   });
 
@@ -196,6 +196,21 @@ describe("problem messages", () => {
   ])("the transport %s is reported with a suggestion", (transport, suggestion) => {
     const [issue] = findIssues({ a: { transport, url: "http://x.test" } });
     expect(issue?.message).toMatch(new RegExp(`got "${transport}" \\(did you mean "${suggestion}"\\?\\)$`));
+  });
+
+  it.each([
+    [{ limits: { sockets: 0 } }, "expected a number above 0, got 0"],
+    [{ limits: { sockets: 1.5 } }, "expected a whole number, got 1.5"],
+    [{ limits: { sockets: 1e300 } }, "expected a number of at most 9007199254740991, got 1e+300"],
+    [{ timeouts: { connectMs: -1 } }, "expected a number of at least 0, got -1"],
+    [{ timeouts: { connectMs: Number.NaN } }, "expected a number, got NaN"],
+    [{ secrets: [4711] }, "expected a string, got a number"],
+    [{ headers: { key: 4711 } }, "expected a string, got a number"],
+    [{ onToolError: 5 }, 'expected "return", "throw" or a function, got a number'],
+    [{ retry: 5 }, "expected false or an object, got a number"],
+  ])("a number is shown where a number was expected (%j)", (options, message) => {
+    const [issue] = findIssues({ a: { url: "http://x.test", ...options } });
+    expect(issue?.message).toBe(message);
   });
 
   it("an array instead of a definition is reported as an array", () => {
