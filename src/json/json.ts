@@ -128,17 +128,24 @@ export function parseJson(text: string, subject: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
-    // The parser's message quotes the text, which may contain a token, so only the position is kept.
-    const position = /position \d+(?: \(line \d+ column \d+\))?$/.exec(printValue(cause))?.[0];
-    const message = `is not valid JSON${position === undefined ? "" : `, at ${position}`}${hintForText(text)}`;
+    const message = `invalid JSON${hintForText(text) ?? describeSyntaxError(printValue(cause))}`;
     throw configError(subject, [{ path: "", message }]);
   }
 }
 
-function hintForText(text: string): string {
+/** The parser's message quotes the text, which may contain a token, so only one character or the position is kept. */
+function describeSyntaxError(message: string): string {
+  const [, token] = /^SyntaxError: Unexpected token '([!-~])',/.exec(message) ?? [];
+  if (token !== undefined) return `: unexpected ${JSON.stringify(token)}`;
+  if (message.endsWith("Unexpected end of JSON input")) return ": the text ends too early";
+  const [position] = /position \d+(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
+  return position === undefined ? "" : ` at ${position}`;
+}
+
+function hintForText(text: string): string | undefined {
   if (/^\s*(?:https?|wss?):\/\//i.test(text))
     return "; got a URL, expected an object such as { name: { url } }";
-  return isFilePath(text) ? "; pass the content of the file, not its path" : "";
+  return isFilePath(text) ? "; pass the content of the file, not its path" : undefined;
 }
 
 /** Whether a text is one line without JSON, but with a folder or an extension. */

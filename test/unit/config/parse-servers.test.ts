@@ -170,9 +170,23 @@ describe("problem messages", () => {
     expect(issue?.message.split(", got ")[1]).toBe(received);
   });
 
+  it.each([
+    ["[,]", 'invalid JSON: unexpected ","'],
+    ['"', /^invalid JSON at position 1\b[^"]*$/],
+    ['{"key":"canary\n"}', /^invalid JSON at position 14\b[^"]*$/],
+    ["canary", 'invalid JSON: unexpected "c"'],
+    ["\u{1f600}canary", /^invalid JSON$/],
+    ["\u0007canary", /^invalid JSON$/],
+    ["", "invalid JSON: the text ends too early"],
+    ['{"a":', "invalid JSON: the text ends too early"],
+  ])("JSON that cannot be parsed is reported with the reason, but without the text (%#)", (json, message) => {
+    expect(findIssues(json)).toEqual([{ path: "", message: expect.stringMatching(message) }]);
+    expect(findIssues(json)[0]?.message).not.toContain("anary");
+  });
+
   it("a URL in place of the servers is reported as such", () => {
     const [issue] = findIssues("http://localhost:3000/mcp");
-    expect(issue?.message).toBe("is not valid JSON; got a URL, expected an object such as { name: { url } }");
+    expect(issue?.message).toBe("invalid JSON; got a URL, expected an object such as { name: { url } }");
   });
 
   it.each([
