@@ -16,14 +16,14 @@ export const OUTPUT_FIELDS = {
   /**
    * Where `structuredContent` is shown to the model, as JSON. "fallback": when there is no other content;
    * "prefer": instead of the text blocks, except for errors; "append": after them, unless one of them is the same
-   * JSON; "artifact": never. An empty object or array is only shown when there is no other content. The option of a server definition takes precedence over the factory's.
+   * JSON; "artifact": never. An empty object or array is only shown when there is no other content. The option of a server definition takes precedence over the toolset's.
    *
    * @default "fallback"
    */
   structuredContent: option.oneOf("fallback", "prefer", "append", "artifact"),
   /**
    * Whether the model sees images, audio and embedded resources ("content"), or they are only in the artifact
-   * ("artifact"). The types that a server definition names take precedence over the factory's.
+   * ("artifact"). The types that a server definition names take precedence over the toolset's.
    *
    * @default { image: "content", audio: "content", resource: "content" }
    */
@@ -40,7 +40,7 @@ export const OUTPUT_FIELDS = {
   ),
   /**
    * What a failed tool call does: return an error message to the model, throw, or return the string of your
-   * function to the model. The option of a server definition takes precedence over the factory's.
+   * function to the model. The option of a server definition takes precedence over the toolset's.
    *
    * @default "return"
    */

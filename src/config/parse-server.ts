@@ -212,7 +212,7 @@ function toHandlers(parsed: ParsedServer): ServerRequestHandlers {
 const FORBIDDEN_IN_RESOLVED: readonly ConfigIssue[] = [
   {
     path: "tools",
-    message: "cannot be set by resolve(); set it next to resolve, or in the factory option tools",
+    message: "cannot be set by resolve(); set it next to resolve, or in the option tools of createMcpTools",
   },
   { path: "identity", message: "cannot be set by resolve(); set it next to resolve" },
 ];

@@ -67,7 +67,7 @@ const TIMEOUT_FIELDS = {
    */
   requestMs: milliseconds,
   /**
-   * A whole call, including handshakes, retries and delays. The hooks of a call may take as long again, together.
+   * A whole call, including handshakes, retries and delays. The hooks of a call share a second limit of the same length.
    *
    * @default 600_000
    */
@@ -234,7 +234,7 @@ const LIMIT_FIELDS = {
   /**
    * Characters of text of one result that a model sees.
    *
-   * @default the `limits.contentChars` of the factory (100_000)
+   * @default the `limits.contentChars` of the toolset (100_000)
    */
   contentChars: positiveInt,
 };
@@ -469,9 +469,9 @@ export const COMMON_FIELDS = {
   trustAnnotations: z.boolean(),
   ...OUTPUT_FIELDS,
   /**
-   * How long the descriptions of this server's tools may be. What is not set here follows the option of the factory.
+   * How long the descriptions of this server's tools may be. What is not set here follows the option of the toolset.
    *
-   * @default the `descriptions` of the factory
+   * @default the `descriptions` of the toolset
    */
   descriptions: DESCRIPTIONS_SCHEMA,
   /**

@@ -25,7 +25,7 @@ import {
 import { OUTPUT_FIELDS } from "../output-options.js";
 import { flattenIssues, option, type PathIssue, strictObject, ZOD_CONTEXT } from "../parse-options.js";
 import { parseServer } from "../parse-server.js";
-import type { ServerDefinition } from "../server-definition.js";
+import type { COMMON_FIELDS, ServerDefinition } from "../server-definition.js";
 import { CONFIG_FORMATS, type ConfigFolders, type ConfigFormat } from "./config-locations.js";
 import type { ConfigProblem, ConfigProblemKind } from "./config-options.js";
 import { VariableExpander, type VariableScope } from "./expand-variables.js";
@@ -243,24 +243,70 @@ async function resolveProgramPaths(
 }
 
 /** How the server is reached. Variables are expanded in these keys only. */
-const CONNECTION_KEYS =
-  "url headers dpop tls command args env cwd encoding functionName qualifier region endpoint envFile".split(
-    " ",
-  );
-/** Options of this library, which files may set, too. */
-const OPTION_KEYS =
-  "timeouts session limits retry circuitBreaker tools trustAnnotations structuredContent outputHandling onToolError descriptions inputValidation optional lazy protocol roots secrets".split(
-    " ",
-  );
+const CONNECTION_KEYS = [
+  "url",
+  "headers",
+  "dpop",
+  "tls",
+  "command",
+  "args",
+  "env",
+  "cwd",
+  "encoding",
+  "envFile",
+  "functionName",
+  "qualifier",
+  "region",
+  "endpoint",
+];
+/**
+ * Whether files may set an option of this library. Typed as a record, so that a new option is not forgotten: what a
+ * project file may set is decided in `restrictOption`.
+ */
+const FILE_OPTIONS: Readonly<Record<keyof typeof COMMON_FIELDS, boolean>> = {
+  timeouts: true,
+  session: true,
+  limits: true,
+  retry: true,
+  circuitBreaker: true,
+  tools: true,
+  trustAnnotations: true,
+  structuredContent: true,
+  outputHandling: true,
+  onToolError: true,
+  descriptions: true,
+  inputValidation: true,
+  optional: true,
+  lazy: true,
+  protocol: true,
+  roots: true,
+  onSamplingRequest: false,
+  onElicitationRequest: false,
+  extensions: false,
+  fallback: false,
+  classify: false,
+  secrets: true,
+  allowAddress: false,
+};
+const OPTION_KEYS = Object.entries(FILE_OPTIONS).flatMap(([key, isAllowed]) => (isAllowed ? [key] : []));
 /** The tool lists of other clients. */
 const TOOL_LISTS: ReadonlySet<unknown> = new Set(["includeTools", "excludeTools", "disabledTools"]);
+const TYPE_KEYS = ["type", "transport", "transportType"];
+const URL_KEYS = ["url", "httpUrl", "serverUrl"];
 /** All keys that are understood. */
-const KNOWN_KEYS = new Set([
+const KNOWN_KEYS: ReadonlySet<unknown> = new Set([
   ...CONNECTION_KEYS,
   ...OPTION_KEYS,
   ...TOOL_LISTS,
-  ..."type transport transportType httpUrl serverUrl timeout".split(" "),
-  ..."disabled enabled source headersHelper sandboxEnabled sandbox".split(" "),
+  ...TYPE_KEYS,
+  ...URL_KEYS,
+  "timeout",
+  "disabled",
+  "enabled",
+  "source",
+  "headersHelper",
+  "sandboxEnabled",
+  "sandbox",
 ]);
 
 const STDIO_KEYS: ReadonlySet<string> = new Set(["args", "env", "envFile", "cwd", "encoding"]);
@@ -380,8 +426,8 @@ function findSourceKeys(entry: JsonObject): ReadonlyMap<PropertyKey, readonly st
     ["env", ["command", "env"]],
   ];
   return new Map([
-    ["url", first("url", "httpUrl", "serverUrl")],
-    ["type", first("type", "transport", "transportType")],
+    ["url", first(...URL_KEYS)],
+    ["type", first(...TYPE_KEYS)],
     ...(isPlainObject(command) ? zedCommandKeys : []),
   ]);
 }
