@@ -3,8 +3,9 @@ export interface AddressRequest {
   /** The scheme, host and port. Without a path, because all requests to an origin share its connections. */
   readonly url: URL;
   /**
-   * The IP address of the host, after DNS. If it has several, each is checked, and only allowed ones are used.
-   * `undefined` where this process does not resolve names: behind an HTTP proxy, a custom `dispatcher` or `fetch`.
+   * The IP address of the host, after DNS. If it has several, each is checked, and only allowed ones are
+   * used. `undefined` where this process does not resolve names: behind an HTTP proxy, a custom `dispatcher`
+   * or `fetch`.
    */
   readonly ip: string | undefined;
   /**
@@ -23,8 +24,8 @@ export interface AddressRequest {
 export type AllowAddress = (address: AddressRequest) => boolean | Promise<boolean>;
 
 /**
- * Where the address of a server comes from: its operator wrote it, it is in a file that others may have written, or a
- * function has looked it up.
+ * Where the address of a server comes from: its operator wrote it, it is in a file that others may have
+ * written, or a function has looked it up.
  */
 type AddressSource = "operator" | "file" | "lookup";
 
@@ -82,7 +83,8 @@ export const AGENT_ADDRESS: AddressOrigin = { source: "file", provider: AGENT_PR
 export interface ServerProvenance {
   /**
    * - `code`: your own code
-   * - `file`: a config file that `loadMcpServers` has read; a copy of its definition that you change counts as `code`
+   * - `file`: a config file that `loadMcpServers` has read; a copy of its definition that you change counts
+   *   as `code`
    * - `agent`: the agent definition itself (`allowInlineServers`)
    * - `lookup`: a registry, or a function: `resolve`, the option `servers` of `createMcpToolsFromAgent`
    */

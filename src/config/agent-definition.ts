@@ -15,8 +15,8 @@ type AgentInput<Shape extends z.ZodRawShape> = {
 } & { readonly [key: string]: unknown };
 
 /**
- * An object of an agent definition. Fields may be written in snake case, and other keys are ignored. The schema is built
- * when it is first used.
+ * An object of an agent definition. Fields may be written in snake case, and other keys are ignored. The
+ * schema is built when it is first used.
  */
 function agentObject<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.lazy(() => {
@@ -59,7 +59,10 @@ function optional<Schema extends z.ZodType>(schema: Schema) {
   return withDefault(schema, undefined);
 }
 
-/** A definition may have any number of problems, and an error shows the first ones. No more than these are looked for. */
+/**
+ * A definition may have any number of problems, and an error shows the first ones. No more than these are
+ * looked for.
+ */
 export const MAX_PROBLEMS = 20_000;
 
 /** Added to the problems if there are too many. */

@@ -53,7 +53,10 @@ function findOptionSecret(arg: string, index: number, args: readonly string[]): 
 const CREDENTIAL_FORM =
   /^(?:gh[oprsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk[-_][\w-]{16,}|[pr]k_(?:live|test)_\w{10,}|xox[abeoprs]-[\w-]{10,}|(?:AKIA|ASIA)[A-Z\d]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|hf_\w{20,}|npm_\w{30,}|ntn_\w{20,}|secret_\w{20,}|tvly-[\w-]{16,}|fc-[\da-f]{20,}|sbp_[\da-f]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)$/;
 
-/** A credential of a known form, `API_KEY=value` (`docker run -e`), and the password of a URL (`postgres://…`). */
+/**
+ * A credential of a known form, `API_KEY=value` (`docker run -e`), and the password of a URL
+ * (`postgres://…`).
+ */
 function findPositionalSecrets(arg: string): string[] {
   const [, name = "", value = arg] = /^([A-Za-z_]\w*)=(.*)$/s.exec(arg) ?? [];
   const isNamed = isSecretName(name) && value.length >= MIN_OPTION_SECRET_LENGTH;

@@ -42,7 +42,10 @@ const HOST =
 const LOCAL_HOST = /^(?:localhost|127\.|\[::1\])/;
 const USER_INFO = /^[^/?#]*@/;
 
-/** Completes an address such as `localhost:3000/mcp`: without TLS on this machine, with TLS elsewhere, if there is a choice. */
+/**
+ * Completes an address such as `localhost:3000/mcp`: without TLS on this machine, with TLS elsewhere, if
+ * there is a choice.
+ */
 export function addProtocol(address: string, protocols: readonly string[]): string {
   const [insecure, secure = insecure] = protocols.toSorted();
   return `${LOCAL_HOST.test(address.replace(USER_INFO, "")) ? insecure : secure}//${address}`;
@@ -235,7 +238,9 @@ export function validateHttpOptions({ tls, dispatcher, fetch }: HttpOptions, con
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** What JavaScript writes into a string for a missing value, an object or a promise: `Bearer ${undefined}`. */
+/**
+ * What JavaScript writes into a string for a missing value, an object or a promise: `Bearer ${undefined}`.
+ */
 const PLACEHOLDER = /^\s*(?:undefined|null|NaN|\[object [^\]]*\])\s*$/;
 const USER_PLACEHOLDER = /^(?:undefined|null|NaN|%5Bobject%20.*)$/;
 const OBJECT_PLACEHOLDER = /\[object [A-Z]\w*\]/;
@@ -248,7 +253,9 @@ export function isPlaceholder(text: string): boolean {
   return PLACEHOLDER.test(text);
 }
 
-/** Whether a token can follow its scheme. One with a space begins with a scheme itself, or has several parts. */
+/**
+ * Whether a token can follow its scheme. One with a space begins with a scheme itself, or has several parts.
+ */
 export function isSingleToken(text: string): boolean {
   return /^\s*\S+\s*$/.test(text);
 }
@@ -271,7 +278,10 @@ function hasPlaceholder(value: string): boolean {
   return isPlaceholder(user) || isPlaceholder(password.join(":"));
 }
 
-/** Headers with valid HTTP names and values. `Origin: null` is valid, other values of missing ones are refused. */
+/**
+ * Headers with valid HTTP names and values. `Origin: null` is valid, other values of missing ones are
+ * refused.
+ */
 export const HEADERS_SCHEMA = z
   .record(
     z.string().regex(HEADER_NAME, { error: "contains an invalid header name" }),

@@ -15,8 +15,9 @@ export interface OutputHandling {
 export const OUTPUT_FIELDS = {
   /**
    * Where `structuredContent` is shown to the model, as JSON. "fallback": when there is no other content;
-   * "prefer": instead of the text blocks, except for errors; "append": after them, unless one of them is the same
-   * JSON; "artifact": never. An empty object or array is only shown when there is no other content. The option of a server definition takes precedence over the toolset's.
+   * "prefer": instead of the text blocks, except for errors; "append": after them, unless one of them is the
+   * same JSON; "artifact": never. An empty object or array is only shown when there is no other content. The
+   * option of a server definition takes precedence over the toolset's.
    *
    * @default "fallback"
    */

@@ -18,9 +18,9 @@ export interface ErrorLocation {
 }
 
 /**
- * Parses what a user wrote and throws one error of kind `invalid-config` with all problems. An unknown key is a
- * problem; its message suggests the valid key that is close to it, and lists all valid keys. Values may be built in
- * code: a getter or proxy that throws is a problem of the value, too.
+ * Parses what a user wrote and throws one error of kind `invalid-config` with all problems. An unknown key is
+ * a problem; its message suggests the valid key that is close to it, and lists all valid keys. Values may be
+ * built in code: a getter or proxy that throws is a problem of the value, too.
  */
 export function parseOptions<T>(
   schema: z.ZodType<T>,
@@ -43,8 +43,8 @@ export function parseOptions<T>(
 }
 
 /**
- * Parses one of several arguments. If that fails, the error also has the problems that `validateRest`, which parses the
- * others, throws.
+ * Parses one of several arguments. If that fails, the error also has the problems that `validateRest`, which
+ * parses the others, throws.
  */
 export function parseArgument<T>(parse: () => T, validateRest: () => unknown): T {
   try {
@@ -76,8 +76,8 @@ function findUnreadable(options: unknown, error: unknown): readonly PathIssue[] 
 }
 
 /**
- * Parses a part of a value inside of a transform, and adds its problems to those of the whole. Returns `undefined`
- * if there are any.
+ * Parses a part of a value inside of a transform, and adds its problems to those of the whole. Returns
+ * `undefined` if there are any.
  */
 export function parsePart<T>(
   schema: z.ZodType<T>,
@@ -109,8 +109,8 @@ export function optionKeys<Options extends object>(
 }
 
 /**
- * Throws kind `invalid-config` unless the value is an object with no other keys than these. For options that are passed
- * with each call: their values are checked where they are used.
+ * Throws kind `invalid-config` unless the value is an object with no other keys than these. For options that
+ * are passed with each call: their values are checked where they are used.
  */
 export function assertOptions<T>(
   options: T,
@@ -123,8 +123,8 @@ export function assertOptions<T>(
 }
 
 /**
- * Returns what is wrong with an options object: it is not an object, or it has unknown keys. Allocates nothing if it is
- * valid.
+ * Returns what is wrong with an options object: it is not an object, or it has unknown keys. Allocates
+ * nothing if it is valid.
  */
 export function findOptionsProblem(options: unknown, keys: ReadonlySet<string>): string | undefined {
   try {
@@ -146,8 +146,8 @@ export function findKeys(object: JsonObject): PropertyKey[] {
 }
 
 /**
- * Makes all keys of what a guard returned visible to a schema, which rejects unknown ones: it would ignore symbols and keys
- * that are not enumerable.
+ * Makes all keys of what a guard returned visible to a schema, which rejects unknown ones: it would ignore
+ * symbols and keys that are not enumerable.
  */
 export function exposeKeys(object: JsonObject): JsonObject {
   const visible = Object.create(null) as JsonObject;
@@ -174,7 +174,10 @@ export function assertOptionalArray(value: unknown, { subject, path = "", ...det
 /** The schemas of the fields of an options object. */
 export type OptionFields<Options> = { readonly [Key in keyof Required<Options>]: z.ZodType };
 
-/** The options object that these fields describe, with their documentation. `Absent` may be set in place of a value. */
+/**
+ * The options object that these fields describe, with their documentation. `Absent` may be set in place of a
+ * value.
+ */
 export type OptionsOf<Fields, Absent = never> = {
   readonly [Key in keyof Fields]?: Exclude<z.input<Fields[Key]>, undefined> | Absent;
 };
@@ -198,8 +201,8 @@ interface OptionsSchemaSettings<Options> extends UnknownKeyHints {
 }
 
 /**
- * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected. It is built
- * when it is first used, because an import would otherwise build all of them.
+ * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected.
+ * It is built when it is first used, because an import would otherwise build all of them.
  */
 export function optionsSchema<Options extends object>(
   fields: OptionFields<Options>,
@@ -234,7 +237,9 @@ export function strictObject<Shape extends z.ZodRawShape>(shape: Shape, hints?: 
 /** Files and registries of others may have any number of them. */
 const MAX_LISTED_KEYS = 20;
 
-/** Describes the keys that are not allowed, and lists the allowed ones unless the place of each key is known. */
+/**
+ * Describes the keys that are not allowed, and lists the allowed ones unless the place of each key is known.
+ */
 function describeUnknownKeys(
   keys: readonly string[],
   allowed: readonly string[],
@@ -359,7 +364,9 @@ export function zodToIssues(error: z.ZodError, basePath: readonly PropertyKey[] 
   }));
 }
 
-/** For a union, returns the branch that matched deepest, because that is most likely the one that was meant. */
+/**
+ * For a union, returns the branch that matched deepest, because that is most likely the one that was meant.
+ */
 export function flattenIssues(
   issues: readonly z.core.$ZodIssue[],
   basePath: readonly PropertyKey[] = [],
@@ -419,8 +426,9 @@ const TYPE_LABELS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes zod report problems in the format of all our errors; messages of a schema take precedence. `jitless`: zod would
- * generate code for each object, which takes longer than to parse the few objects that a process has.
+ * Makes zod report problems in the format of all our errors; messages of a schema take precedence. `jitless`:
+ * zod would generate code for each object, which takes longer than to parse the few objects that a process
+ * has.
  */
 export const ZOD_CONTEXT: z.core.ParseContext<z.core.$ZodIssue> = { error: zodErrorMap, jitless: true };
 

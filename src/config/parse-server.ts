@@ -150,7 +150,9 @@ function describeStringAsServer(name: string): string {
   return `expected an object, got a string; ${hint}`;
 }
 
-/** Reports the problems of the document and of its servers together; paths start with the name of a server. */
+/**
+ * Reports the problems of the document and of its servers together; paths start with the name of a server.
+ */
 const DOCUMENT_SCHEMA = z.custom<McpServersDocument>().transform((document, context) => {
   parsePart(DOCUMENT_KEYS_SCHEMA, document, context);
   return parsePart(SERVER_LIST_SCHEMA, document.mcpServers, context) ?? z.NEVER;

@@ -2,12 +2,15 @@ import { z } from "zod";
 import { isPlainObject } from "../json/json.js";
 import { addIssueAt, option, parsePart } from "./parse-options.js";
 
-/** More items than any array has that a server sends for one of these schemas, and more keys than any object. */
+/**
+ * More items than any array has that a server sends for one of these schemas, and more keys than any object.
+ */
 const MAX_ITEMS = 10_000;
 
 /**
- * The schema of an array from a server, store or authorization server. `z.array` creates an issue for each invalid item, which
- * takes more memory than a process has if there are millions. This one stops at the first, and limits the number of items.
+ * The schema of an array from a server, store or authorization server. `z.array` creates an issue for each
+ * invalid item, which takes more memory than a process has if there are millions. This one stops at the
+ * first, and limits the number of items.
  */
 export function receivedArray<T extends object | string>(item: z.ZodType<T>) {
   return option.opaque<readonly unknown[]>("an array", Array.isArray).transform((values, context): T[] => {

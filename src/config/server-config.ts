@@ -53,8 +53,8 @@ export const SERVER_DEFAULTS = {
 } as const;
 
 /**
- * A cold `npx` server needs ten seconds or more before it responds. Less than `requestMs`, so that a process that does not
- * respond is reported with what it wrote.
+ * A cold `npx` server needs ten seconds or more before it responds. Less than `requestMs`, so that a process
+ * that does not respond is reported with what it wrote.
  */
 export const STDIO_CONNECT_MS = 50_000;
 
@@ -160,7 +160,10 @@ export function serverEndpoint({ address }: Pick<ServerConfig, "address">): Serv
   return { transport, host, port: port === "" ? DEFAULT_PORTS[protocol] : Number(port) };
 }
 
-/** Returns what a definition that others have written may set in place of a value; `undefined` removes the option. */
+/**
+ * Returns what a definition that others have written may set in place of a value; `undefined` removes the
+ * option.
+ */
 export type Restriction = (key: string, value: unknown) => unknown;
 
 /** An option that was removed, or replaced by its limit. */
@@ -188,12 +191,15 @@ export function restrictOptions(
 
 /** An attempt may take as long as a call by default. */
 const REQUEST_LIMIT_MS = SERVER_DEFAULTS.timeouts.totalMs;
-/** A longer `baseDelayMs` only delays calls to the server itself. `drainMs` would delay `close()` of all servers. */
+/**
+ * A longer `baseDelayMs` only delays calls to the server itself. `drainMs` would delay `close()` of all
+ * servers.
+ */
 const RETRY_LIMITS = { ...SERVER_DEFAULTS.retry, baseDelayMs: SERVER_DEFAULTS.retry.maxDelayMs };
 
 /**
- * Lowers the limits, timeouts, retries and delays of a definition that was not written by the operator, such as that of a
- * project file or a registry, to the defaults, and `requestMs` to the default of `totalMs`.
+ * Lowers the limits, timeouts, retries and delays of a definition that was not written by the operator, such
+ * as that of a project file or a registry, to the defaults, and `requestMs` to the default of `totalMs`.
  */
 export function lowerLimits<Definition extends object>(
   definition: Definition,

@@ -67,14 +67,15 @@ const TIMEOUT_FIELDS = {
    */
   requestMs: milliseconds,
   /**
-   * A whole call, including handshakes, retries and delays. The hooks of a call share a second limit of the same length.
+   * A whole call, including handshakes, retries and delays. The hooks of a call share a second limit of the
+   * same length.
    *
    * @default 600_000
    */
   totalMs: milliseconds,
   /**
-   * A task: from the time at which the server has turned a call into one to its result. `requestMs` and `totalMs` then
-   * limit each status request.
+   * A task: from the time at which the server has turned a call into one to its result. `requestMs` and
+   * `totalMs` then limit each status request.
    *
    * @default 3_600_000 (one hour)
    */
@@ -119,10 +120,10 @@ const SESSION_FIELDS = {
    */
   storeTtlMs: z.number().positive(),
   /**
-   * How many new sessions one call may get after the server reported with an HTTP status that it does not know the
-   * session: behind a load balancer without sticky sessions, one call may need several. The third repetition and later ones
-   * wait for growing, random delays, within the timeouts of the call. After other losses, such as a process that ended
-   * before the call was sent, a call gets at most one.
+   * How many new sessions one call may get after the server reported with an HTTP status that it does not
+   * know the session: behind a load balancer without sticky sessions, one call may need several. The third
+   * repetition and later ones wait for growing, random delays, within the timeouts of the call. After other
+   * losses, such as a process that ended before the call was sent, a call gets at most one.
    *
    * @default 8
    */
@@ -275,16 +276,17 @@ export interface RetryOptions extends OptionsOf<typeof RETRY_FIELDS> {}
 
 const CIRCUIT_BREAKER_FIELDS = {
   /**
-   * Consecutive failures that open the circuit. They count at most once in 250 ms, regardless of how many callers and
-   * retries meet them, so that the restart of a server is one failure.
+   * Consecutive failures that open the circuit. They count at most once in 250 ms, regardless of how many
+   * callers and retries meet them, so that the restart of a server is one failure.
    *
    * @default 5
    */
   failureThreshold: positiveInt,
   /**
-   * How long the circuit stays open before calls are let through again, in milliseconds. If nothing answers at the
-   * address, the server is probed with handshakes in the background instead, first after 250 ms and then with delays
-   * that grow by a fifth (for a program: double) up to this time; a call waits for probes that are due within 2 s.
+   * How long the circuit stays open before calls are let through again, in milliseconds. If nothing answers
+   * at the address, the server is probed with handshakes in the background instead, first after 250 ms and
+   * then with delays that grow by a fifth (for a program: double) up to this time; a call waits for probes
+   * that are due within 2 s.
    *
    * @default 30_000
    */
@@ -314,7 +316,10 @@ export interface FallbackCall {
   readonly tool: string;
   /** The arguments as they were sent. */
   readonly args: Readonly<Record<string, unknown>>;
-  /** The headers of this call only. They may identify the caller: never respond with a result of other headers. */
+  /**
+   * The headers of this call only. They may identify the caller: never respond with a result of other
+   * headers.
+   */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The `_meta` of this call. It may identify the caller: never respond with a result of another `_meta`. */
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
@@ -323,9 +328,10 @@ export interface FallbackCall {
   /** Whether the call may safely run twice, by its options, a rule or trusted annotations. */
   readonly isIdempotent: boolean;
   /**
-   * Whether the server has requested input (elicitation, sampling, roots) during the call, or the call was sent with input. Its
-   * result may depend on the answer, which is not part of the call: never respond with the result of another call. With a
-   * server before 2026-07-28, this holds for all calls that are in flight on the session meanwhile.
+   * Whether the server has requested input (elicitation, sampling, roots) during the call, or the call was
+   * sent with input. Its result may depend on the answer, which is not part of the call: never respond with
+   * the result of another call. With a server before 2026-07-28, this holds for all calls that are in flight
+   * on the session meanwhile.
    */
   readonly hasInput: boolean;
   /** The caller, to pass on to another client. */
@@ -334,7 +340,10 @@ export interface FallbackCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Another client that runs a failed call, such as an `McpClient` of another server or transport. You close it. */
+/**
+ * Another client that runs a failed call, such as an `McpClient` of another server or transport. You close
+ * it.
+ */
 export interface FallbackClient {
   /**
    * Calls the tool of the same name.
@@ -373,9 +382,10 @@ export interface FallbackResult {
 }
 
 /**
- * Provides the result of a tool call that failed after all retries: a function, another client, or `{ respond, record }`.
- * `respond` returns `undefined` to let the failure through; `record` receives every successful result. Another client runs
- * the call only if it did not run or is idempotent, and receives neither the headers nor the credentials of this server.
+ * Provides the result of a tool call that failed after all retries: a function, another client, or
+ * `{ respond, record }`. `respond` returns `undefined` to let the failure through; `record` receives every
+ * successful result. Another client runs the call only if it did not run or is idempotent, and receives
+ * neither the headers nor the credentials of this server.
  */
 export type FallbackOption =
   | FallbackResponder
@@ -390,7 +400,10 @@ type FallbackResponder = (
   failure: McpRuntimeError,
   call: FallbackCall,
 ) => FallbackAnswer | Promise<FallbackAnswer>;
-/** A result, for example of another tool; content as LangChain has it (a string, blocks, a message); or nothing. */
+/**
+ * A result, for example of another tool; content as LangChain has it (a string, blocks, a message); or
+ * nothing.
+ */
 type FallbackAnswer =
   | FallbackResult
   | string
@@ -469,21 +482,22 @@ export const COMMON_FIELDS = {
   trustAnnotations: z.boolean(),
   ...OUTPUT_FIELDS,
   /**
-   * How long the descriptions of this server's tools may be. What is not set here follows the option of the toolset.
+   * How long the descriptions of this server's tools may be. What is not set here follows the option of the
+   * toolset.
    *
    * @default the `descriptions` of the toolset
    */
   descriptions: DESCRIPTIONS_SCHEMA,
   /**
-   * What happens with arguments that do not match the input schema of a tool: the call fails, a warning, or nothing. The
-   * rule of a tool takes precedence.
+   * What happens with arguments that do not match the input schema of a tool: the call fails, a warning, or
+   * nothing. The rule of a tool takes precedence.
    *
    * @default the `inputValidation` of the toolset ("error")
    */
   inputValidation: INPUT_VALIDATION_SCHEMA,
   /**
-   * Continue without this server when it cannot be reached at startup. A start waits for it until `startupWaitMs` after
-   * all other servers; if it connects later, its tools are added then.
+   * Continue without this server when it cannot be reached at startup. A start waits for it until
+   * `startupWaitMs` after all other servers; if it connects later, its tools are added then.
    *
    * @default false
    */
@@ -522,9 +536,9 @@ export const COMMON_FIELDS = {
     (value) => isFunction(value) || isModeHandlers(value),
   ),
   /**
-   * The protocol extensions that your application supports, with their settings. They are declared to the server, which
-   * may then offer more: `{ "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } }` for a host of
-   * MCP Apps.
+   * The protocol extensions that your application supports, with their settings. They are declared to the
+   * server, which may then offer more: `{ "io.modelcontextprotocol/ui": { mimeTypes:
+   * ["text/html;profile=mcp-app"] } }` for a host of MCP Apps.
    *
    * @default {}
    */
@@ -556,13 +570,14 @@ export const COMMON_FIELDS = {
    */
   secrets: option.array(z.string()),
   /**
-   * Decides where requests may go that you did not configure: the address of a server in an agent or project file or
-   * returned by `resolve`, and the addresses of OAuth, which servers name. Redirects to another origin are never
-   * followed. Checked for each IP address before a connection to it is opened, in addition to the `allowAddress` of the toolset: both have to allow it. Only
-   * `true` allows an address. Programs, custom transports and servers in this process open their own connections.
+   * Decides where requests may go that you did not configure: the address of a server in an agent or project
+   * file or returned by `resolve`, and the addresses of OAuth, which servers name. Redirects to another
+   * origin are never followed. Checked for each IP address before a connection to it is opened, in addition
+   * to the `allowAddress` of the toolset: both have to allow it. Only `true` allows an address. Programs,
+   * custom transports and servers in this process open their own connections.
    *
-   * @default denies link-local addresses and metadata services (169.254.0.0/16, fe80::/10), and loopback and private
-   * ones where your own address is public
+   * @default denies link-local addresses and metadata services (169.254.0.0/16, fe80::/10), and loopback and
+   * private ones where your own address is public
    */
   allowAddress: option.function<AllowAddress>(),
 };

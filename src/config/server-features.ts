@@ -24,7 +24,10 @@ export interface McpToolInfo extends BaseInfo {
   readonly outputSchema?: JsonObject | undefined;
   /** Hints of the server about the behavior of the tool, such as `readOnlyHint`. They may be wrong. */
   readonly annotations?: JsonObject | undefined;
-  /** How the tool can be called as a task (2025-11-25); `undefined` if it cannot. Later servers decide for each call. */
+  /**
+   * How the tool can be called as a task (2025-11-25); `undefined` if it cannot. Later servers decide for
+   * each call.
+   */
   readonly execution?: { readonly taskSupport: "optional" | "required" } | undefined;
 }
 
@@ -115,8 +118,8 @@ export function shareTools(tools: McpToolInfo[]): readonly McpToolInfo[] {
 }
 
 /**
- * Freezes a listed tool before a user gets it: freezing the schemas of a whole list takes longer than parsing them.
- * The snapshots of an agent definition belong to the user, and stay as they are.
+ * Freezes a listed tool before a user gets it: freezing the schemas of a whole list takes longer than parsing
+ * them. The snapshots of an agent definition belong to the user, and stay as they are.
  */
 export function freezeIfListed(tool: McpToolInfo): McpToolInfo {
   return Object.isExtensible(tool) ? tool : deepFreeze(tool);
@@ -214,7 +217,10 @@ function optionalString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The limit for one field of an item that is kept as sent. Copying and freezing many values would take too long. */
+/**
+ * The limit for one field of an item that is kept as sent. Copying and freezing many values would take too
+ * long.
+ */
 const MAX_FIELD_CHARS = 1_048_576;
 
 /** Adds a warning if fields of an item were too large to be kept. */
@@ -232,7 +238,10 @@ function withWarning<Item extends BaseInfo & Pick<McpToolInfo, "annotations">>(
   return { item, warning: `has more than ${MAX_FIELD_CHARS} characters of ${fields}, which are not used` };
 }
 
-/** Keeps who may see the tool of a `_meta` that is too large: without it, models would see a tool that is not for them. */
+/**
+ * Keeps who may see the tool of a `_meta` that is too large: without it, models would see a tool that is not
+ * for them.
+ */
 function keepUi(meta: unknown): JsonObject | undefined {
   const { ui } = isPlainObject(meta) ? meta : {};
   const { visibility } = isPlainObject(ui) ? ui : {};

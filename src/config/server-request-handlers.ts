@@ -21,8 +21,8 @@ export interface Root {
 }
 
 /**
- * The roots, or a function that is called for each `roots/list` request. When a function returns others than before, call
- * `sendRootsListChanged` of the client.
+ * The roots, or a function that is called for each `roots/list` request. When a function returns others than
+ * before, call `sendRootsListChanged` of the client.
  */
 export type RootsOption =
   | readonly Root[]

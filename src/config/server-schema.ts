@@ -27,7 +27,9 @@ import {
   STDIO_FIELDS,
 } from "./server-definition.js";
 
-/** A definition after its fields are parsed: the address, and the options that do not depend on the transport. */
+/**
+ * A definition after its fields are parsed: the address, and the options that do not depend on the transport.
+ */
 export interface ParsedServer extends z.output<typeof COMMON_SCHEMA> {
   readonly address: ServerAddress | DynamicSource;
   readonly identity?: IdentityOption | undefined;

@@ -13,7 +13,9 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
-/** Whether a value is an object in the sense of JSON: not an array, a Map, a Date or another class instance. */
+/**
+ * Whether a value is an object in the sense of JSON: not an array, a Map, a Date or another class instance.
+ */
 export function isPlainObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -49,9 +51,9 @@ const MAX_DEPTH = 500;
 const TOO_DEEP_TEXT = `[nested deeper than ${MAX_DEPTH} levels]`;
 
 /**
- * Clones JSON deeply. Values nested too deeply are replaced by a short text: a parser accepts a hundred thousand
- * brackets, but storing or printing them would overflow the stack. Class instances, which only a user's output
- * schema can create, are shared.
+ * Clones JSON deeply. Values nested too deeply are replaced by a short text: a parser accepts a hundred
+ * thousand brackets, but storing or printing them would overflow the stack. Class instances, which only a
+ * user's output schema can create, are shared.
  */
 export function cloneJson<Value>(value: Value): Value {
   return cloneLevel(value, 0) as Value;
@@ -68,8 +70,8 @@ function cloneLevel(value: unknown, depth: number): unknown {
 }
 
 /**
- * Whether two JSON values are the same, apart from the order of keys and from properties that are `undefined`. Iterative,
- * because a schema may be nested deeper than the call stack allows.
+ * Whether two JSON values are the same, apart from the order of keys and from properties that are
+ * `undefined`. Iterative, because a schema may be nested deeper than the call stack allows.
  */
 export function isDeepEqual(first: unknown, second: unknown): boolean {
   const pending: unknown[] = [first, second];
@@ -97,7 +99,9 @@ export function omitUndefined<T extends object>(
   return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
-/** Freezes a value recursively. Iterative, because a schema may be nested deeper than the call stack allows. */
+/**
+ * Freezes a value recursively. Iterative, because a schema may be nested deeper than the call stack allows.
+ */
 export function deepFreeze<T>(root: T): T {
   const pending: unknown[] = [root];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -123,7 +127,10 @@ export function isStringArray(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** Parses JSON with an optional byte order mark. Throws `invalid-config`; `subject` names the text in the error. */
+/**
+ * Parses JSON with an optional byte order mark. Throws `invalid-config`; `subject` names the text in the
+ * error.
+ */
 export function parseJson(text: string, subject: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ""));
@@ -133,7 +140,10 @@ export function parseJson(text: string, subject: string): unknown {
   }
 }
 
-/** The parser's message quotes the text, which may contain a token, so only one character or the position is kept. */
+/**
+ * The parser's message quotes the text, which may contain a token, so only one character or the position is
+ * kept.
+ */
 function describeSyntaxError(message: string): string {
   const [, token] = /^SyntaxError: Unexpected token '([!-~])',/.exec(message) ?? [];
   if (token !== undefined) return `: unexpected ${JSON.stringify(token)}`;
@@ -171,7 +181,10 @@ export function tryDecodeURIComponent(text: string): string {
   }
 }
 
-/** Yields an object and all objects and arrays in it, each once. Not recursive, so that nesting cannot overflow the stack. */
+/**
+ * Yields an object and all objects and arrays in it, each once. Not recursive, so that nesting cannot
+ * overflow the stack.
+ */
 export function* walkObjects(root: object): Generator<object> {
   const seen = new Set<object>([root]);
   // `seen` grows during the iteration.
@@ -182,7 +195,10 @@ export function* walkObjects(root: object): Generator<object> {
   }
 }
 
-/** Returns the largest number, at least 0. No spread: an array of 100,000 values exceeds the argument limit of a call. */
+/**
+ * Returns the largest number, at least 0. No spread: an array of 100,000 values exceeds the argument limit of
+ * a call.
+ */
 export function findLargest(numbers: readonly number[]): number {
   return numbers.reduce((largest, number) => Math.max(largest, number), 0);
 }

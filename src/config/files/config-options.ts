@@ -28,11 +28,11 @@ const LOAD_FIELDS = {
    */
   files: namesOption,
   /**
-   * Read the config files in the project folder. They may be written by others, so they can only narrow what your
-   * program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`,
-   * `trustAnnotations`, `descriptions` and an `inputValidation` other than "error" are ignored, and limits, timeouts,
-   * retries and delays above the defaults are reduced (one request may take as long as a call); each is reported as
-   * `restricted-option`. They work in `files`, in user files and in code.
+   * Read the config files in the project folder. They may be written by others, so they can only narrow what
+   * your program allows: `requireApproval: false`, `durable: false`, `idempotent`, `args`, `description`,
+   * `trustAnnotations`, `descriptions` and an `inputValidation` other than "error" are ignored, and limits,
+   * timeouts, retries and delays above the defaults are reduced (one request may take as long as a call);
+   * each is reported as `restricted-option`. They work in `files`, in user files and in code.
    *
    * @default true
    */
@@ -86,8 +86,8 @@ const LOAD_FIELDS = {
    */
   disabledServers: namesOption,
   /**
-   * Returns true for servers to load, and false for those to skip, as if they were not in the file. A promise or any
-   * other value is an error.
+   * Returns true for servers to load, and false for those to skip, as if they were not in the file. A promise
+   * or any other value is an error.
    *
    * @default all servers are loaded
    */
@@ -137,7 +137,9 @@ export function resolveConfigOptions(options: LoadMcpServersOptions, platform: N
   };
 }
 
-/** Only `true` loads a server. Another value than a boolean, such as a promise, would otherwise count as true. */
+/**
+ * Only `true` loads a server. Another value than a boolean, such as a promise, would otherwise count as true.
+ */
 function toStrictFilter(filter: (server: ConfigCandidate) => unknown): (server: ConfigCandidate) => boolean {
   return (server) => {
     const decision = filter(server);
@@ -169,8 +171,8 @@ export interface ConfigServer {
   /** Why it was not loaded, for people. */
   readonly reason?: string;
   /**
-   * What its definition takes from the user: environment variables by name, inputs as `input:id` and, unless it is a
-   * command, predefined variables that contain a path of this machine as `predefined:userHome`.
+   * What its definition takes from the user: environment variables by name, inputs as `input:id` and, unless
+   * it is a command, predefined variables that contain a path of this machine as `predefined:userHome`.
    */
   readonly variables: readonly string[];
   /**
@@ -200,8 +202,8 @@ export interface ConfigSource {
  * - `unknown-format`: JSON without servers
  * - `unset-variable`: a server needs a variable or an input that has no value
  * - `bad-definition`: a server is invalid
- * - `restricted-option`: a project file sets an option that only the operator may set, which is ignored or reduced, or
- *   defines a server that a file of the operator restricts or disables, which is not loaded
+ * - `restricted-option`: a project file sets an option that only the operator may set, which is ignored or
+ *   reduced, or defines a server that a file of the operator restricts or disables, which is not loaded
  * - `unknown-server`: no file defines a server that `enabledServers` lists
  */
 export type ConfigProblemKind =

@@ -103,7 +103,8 @@ const REJECTION_LOCATIONS: readonly { readonly scope: "project" | "user"; readon
 
 /**
  * Reads which servers of a project's `.mcp.json` the user rejected in Claude Code, with the file of the
- * rejection. The counterpart, `enabledMcpjsonServers`, is ignored: that consent was given to Claude Code only.
+ * rejection. The counterpart, `enabledMcpjsonServers`, is ignored: that consent was given to Claude Code
+ * only.
  */
 async function readClaudeRejections(reader: ConfigReader, { folders, scopes }: ConfigSettings) {
   const rejections = new Map<string, string>();
@@ -152,8 +153,8 @@ const NOT_ENABLED = "not listed in enabledServers";
 
 /**
  * Merges the servers of several files. The first definition of a name takes precedence, even when it is
- * disabled or invalid, so that another server of the same name does not replace it. Project files come before those of
- * the user, but cannot replace a server that a file of the operator restricts or disables.
+ * disabled or invalid, so that another server of the same name does not replace it. Project files come before
+ * those of the user, but cannot replace a server that a file of the operator restricts or disables.
  */
 class ServerMerger {
   readonly #settings: ConfigSettings;
@@ -269,7 +270,9 @@ class ServerMerger {
     return server;
   }
 
-  /** Returns the state of a server of a project file that a file of the operator prevents it from defining. */
+  /**
+   * Returns the state of a server of a project file that a file of the operator prevents it from defining.
+   */
   #findConflict(candidate: Candidate): Pick<MergedEntry, "state" | "reason" | "problems"> | undefined {
     const { name, address, ready } = candidate;
     const isSame = (own: Candidate) => address !== undefined && own.address === address;

@@ -199,8 +199,8 @@ function toEndpointKey(name: string, definition: ServerDefinition): string {
 }
 
 /**
- * Equal for definitions that may lead to the same server, whatever their credentials are: the host, port and path of the
- * URL, the command line, or the name of the function.
+ * Equal for definitions that may lead to the same server, whatever their credentials are: the host, port and
+ * path of the URL, the command line, or the name of the function.
  */
 function toAddressKey({ url, command, args = [], functionName }: JsonObject): string | undefined {
   if (typeof url === "string" && URL.canParse(url)) return toLocation(new URL(url));
@@ -260,8 +260,8 @@ const CONNECTION_KEYS = [
   "endpoint",
 ];
 /**
- * Whether files may set an option of this library. Typed as a record, so that a new option is not forgotten: what a
- * project file may set is decided in `restrictOption`.
+ * Whether files may set an option of this library. Typed as a record, so that a new option is not forgotten:
+ * what a project file may set is decided in `restrictOption`.
  */
 const FILE_OPTIONS: Readonly<Record<keyof typeof COMMON_FIELDS, boolean>> = {
   timeouts: true,
@@ -320,8 +320,8 @@ const TYPE_ALIASES: ReadonlyMap<unknown, string> = new Map([
 type TranslatedEntry = ReturnType<typeof translateEntry>;
 
 /**
- * Removes or limits the options that a project file may not set, because it may be written by others: it can only narrow
- * what the operator allows.
+ * Removes or limits the options that a project file may not set, because it may be written by others: it can
+ * only narrow what the operator allows.
  */
 function restrictEntry(
   entry: JsonObject,
