@@ -26,7 +26,8 @@ import {
   findProjectPaths,
   parseDocument,
 } from "./parse-document.js";
-import { readServerEntry, type ReadyServer, type ServerProblem, toReadable } from "./read-server-entry.js";
+import { readServerEntry, type ReadyServer, toReadable } from "./read-server-entry.js";
+import type { ServerProblem } from "./translate-entry.js";
 
 /** More than any real file has. */
 const MAX_SERVERS = 1_000;
