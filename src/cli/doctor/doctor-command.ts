@@ -181,7 +181,8 @@ async function detectSse(connected: ConnectedServer, signal: AbortSignal): Promi
   const { name, kind, definition } = server;
   if (error !== undefined || (kind !== "http" && kind !== "sse")) return [];
   if (client.protocolVersion === MODERN_VERSION) return [];
-  const { transport: _, ...rest } = definition;
+  // A configured session belongs to the transport of the definition.
+  const { transport: _, session: __, ...rest } = definition;
   const sseDefinition = { ...rest, type: "sse" } as ServerDefinition;
   const limits = { signal, maxMs: SSE_PROBE_MS + latencyMs };
   const isSse = kind === "sse" || (await canHandshake(name, sseDefinition, limits));

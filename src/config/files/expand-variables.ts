@@ -23,6 +23,10 @@ const BARE = /\$([A-Za-z_]\w*)/g;
 const MAX_VALUE_DEPTH = 8;
 /** The depth of nested defaults. */
 const MAX_REFERENCE_DEPTH = 8;
+/** A file of others may refer to a long variable any number of times, so what an entry expands to is limited. */
+const MAX_EXPANDED_CHARS = 1_000_000;
+/** What a reference counts at least: an unknown variable is a problem, which is larger than its value. */
+const MIN_REFERENCE_CHARS = 16;
 
 /**
  * Expands `${NAME}`, `${NAME:-default}` and similar references in strings, but not in keys. Values are not
@@ -35,6 +39,7 @@ export class VariableExpander {
   /** Values to redact. */
   readonly secrets = new Set<string>();
   readonly #scope: VariableScope;
+  #remainingChars = MAX_EXPANDED_CHARS;
 
   constructor(scope: VariableScope) {
     this.#scope = scope;
@@ -52,6 +57,7 @@ export class VariableExpander {
     let expanded = "";
     let done = 0;
     for (let start = text.indexOf("${"); start !== -1; start = text.indexOf("${", done)) {
+      if (this.#remainingChars < 0) return expanded;
       expanded += this.#expandBare(text.slice(done, start), path);
       const end = findClosingBrace(text, start + 2);
       if (end === undefined || depth === MAX_REFERENCE_DEPTH) {
@@ -59,7 +65,7 @@ export class VariableExpander {
         this.problems.push({ path, message: what });
         return expanded;
       }
-      expanded += this.#resolveReference(text.slice(start + 2, end), path, depth);
+      expanded += this.#limit(this.#resolveReference(text.slice(start + 2, end), path, depth), path);
       done = end + 1;
     }
     return expanded + this.#expandBare(text.slice(done), path);
@@ -67,7 +73,17 @@ export class VariableExpander {
 
   #expandBare(text: string, path: readonly PropertyKey[]): string {
     if (!this.#scope.hasBareVariables) return text;
-    return text.replace(BARE, (_, name: string) => this.#resolveVariable(name, undefined, path) ?? "");
+    return text.replace(BARE, (_, name: string) =>
+      this.#remainingChars < 0 ? "" : this.#limit(this.#resolveVariable(name, undefined, path) ?? "", path),
+    );
+  }
+
+  #limit(value: string, path: readonly PropertyKey[]): string {
+    this.#remainingChars -= Math.max(value.length, MIN_REFERENCE_CHARS);
+    if (this.#remainingChars >= 0) return value;
+    const message = `its variables expand to more than ${MAX_EXPANDED_CHARS} characters`;
+    this.problems.push({ path, message });
+    return "";
   }
 
   #resolveReference(reference: string, path: readonly PropertyKey[], depth: number): string {

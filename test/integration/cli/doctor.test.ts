@@ -276,6 +276,17 @@ describe("doctor: connections", () => {
     expect((await runDoctor(folder)).codes).toContain("legacy-sse");
   });
 
+  it("a server with a configured session does not prevent the report about others", async () => {
+    await using server = await startMcpTestServer({ sessionMode: "stateless" });
+    await using old = await SseServer.start();
+    using folder = createProject({
+      pinned: { url: server.url, session: { id: "s-1" } },
+      old: { url: old.url },
+    });
+    const { findings } = await runDoctor(folder);
+    expect(findings).toContainEqual(expect.objectContaining({ code: "legacy-sse", server: "old" }));
+  });
+
   it("endpoints that are not MCP servers, fail, or do not respond", async () => {
     await using server = await startMcpTestServer();
     server.addFault({ type: "html" }, { method: "initialize", times: 1 });

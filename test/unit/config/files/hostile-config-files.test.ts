@@ -127,6 +127,23 @@ describe("the content of a config file that is", () => {
     expect((await findProblem((path) => writeFileSync(path, text)))?.message).toContain("1000 servers");
   });
 
+  it.each(["${LONG}", "$LONG ", "${NOT_SET}", "${NOT_SET:-${LONG}}"])(
+    "a server that refers to %s any number of times is reported, and the others are loaded",
+    async (reference) => {
+      using folders = new ConfigFolders();
+      const headers = { "x-long": reference.repeat(40_000) };
+      const evil = { type: "http", url: "https://evil.example", headers };
+      folders.write("project/.gemini/settings.json", { mcpServers: { evil } });
+      folders.write("project/.mcp.json", GOOD);
+      const options = folders.options({ env: { LONG: "v".repeat(10_000) } });
+      const { servers, problems } = await loadMcpServers(options);
+      expect(Object.keys(servers)).toEqual(["good"]);
+      const texts = problems.map(({ message }) => message).join();
+      expect(texts).toMatch(/expand to more than 1000000 characters|NOT_SET/);
+      expect(texts.length).toBeLessThan(100_000);
+    },
+  );
+
   it("JSON with comments, trailing commas and a byte order mark, in UTF-8 or UTF-16, is parsed", async () => {
     const text = '\ufeff{ /* servers */ "mcpServers": { "a": { "command": "a", }, }, } // end';
     for (const encoding of ["utf8", "utf16le"] as const) {
