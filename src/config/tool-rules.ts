@@ -134,15 +134,21 @@ export const TOOL_RULE_SCHEMA = z.union([
     .pipe(RULE_FIELDS_SCHEMA),
 ]);
 
-/** Tool rules are passed on unchanged. What a rules function returns is validated when it is called. */
-export const TOOL_RULES_SCHEMA = z.custom<ToolRules>().superRefine((rules: unknown, context) => {
-  if (typeof rules === "function") return;
+/** What a rules function returns is validated when it is called. */
+export const TOOL_RULES_SCHEMA = z.custom<ToolRules>().transform((rules: unknown, context): ToolRules => {
+  if (typeof rules === "function") return rules as ToolRules;
   if (Array.isArray(rules)) {
-    if (!isStringArray(rules)) context.addIssue("expected an array of tool names");
+    // A copy has no holes.
+    const names: unknown = Array.from(rules);
+    if (isStringArray(names)) return names;
+    context.addIssue("expected an array of tool names");
   } else if (isPlainObject(rules)) {
-    for (const [pattern, rule] of Object.entries(rules))
-      parsePart(TOOL_RULE_SCHEMA, rule, context, [pattern]);
+    const entries = Object.entries(exposeKeys(rules));
+    return Object.fromEntries(
+      entries.map(([key, rule]) => [key, parsePart(TOOL_RULE_SCHEMA, rule, context, [key]) ?? false]),
+    );
   } else context.addIssue(`expected rules by tool name, got ${describeValue(rules)}`);
+  return z.NEVER;
 });
 
 const DESCRIPTION_FIELDS = {

@@ -169,9 +169,9 @@ export class RuleSet {
   readonly #entries: readonly Entry[];
 
   constructor(rules: ToolRules = {}) {
-    parseOptions(TOOL_RULES_SCHEMA, rules, { subject: "The set of tool rules" });
-    this.#decide = typeof rules === "function" ? rules : undefined;
-    this.#entries = typeof rules === "function" ? [] : toEntries(rules);
+    const parsed = parseOptions(TOOL_RULES_SCHEMA, rules, { subject: "The set of tool rules" });
+    this.#decide = typeof parsed === "function" ? parsed : undefined;
+    this.#entries = typeof parsed === "function" ? [] : toEntries(parsed);
   }
 
   /**

@@ -436,6 +436,44 @@ describe("a rule that matches nothing", () => {
   });
 });
 
+describe("a rule is used as it was validated", () => {
+  const hide = (key: string, value: unknown) => Object.defineProperty({}, key, { value, enumerable: false });
+  const changing = () => {
+    let reads = 0;
+    return {
+      get requireApproval() {
+        reads += 1;
+        return reads === 1;
+      },
+    };
+  };
+
+  it.each<[string, () => unknown, readonly string[]]>([
+    ["a key that is not enumerable", () => ({ pay: hide("requireApproval", true) }), ["srv__pay"]],
+    ["a getter that changes", () => ({ pay: changing() }), ["srv__pay"]],
+    ["a tool that is not enumerable", () => hide("pay", false), []],
+  ])("%s", async (_, createRules, expected) => {
+    for (const level of ["server", "all"]) {
+      const rules = createRules() as ToolRules;
+      await using fixture = await startToolset({
+        tools: [createTool("pay")],
+        ...(level === "server" ? { rules } : { options: { tools: rules } }),
+      });
+      expect(namesOf(fixture.mcp)).toEqual(expected);
+      expect((await fixture.mcp.tryCallTool({ name: "srv__pay" })).ok).toBe(false);
+      expect(fixture.server.executions).toEqual([]);
+    }
+  });
+
+  it("an allow list with a hole is refused", async () => {
+    const rules = Object.assign<string[], object>([], { 1: "pay" });
+    await expect(createMcpTools({ s: { url: "http://127.0.0.1:9", tools: rules } })).rejects.toMatchObject({
+      kind: "invalid-config",
+      issues: [{ path: "s.tools", message: "expected an array of tool names" }],
+    });
+  });
+});
+
 describe("rules of several levels", () => {
   const approval = (requireApproval: unknown) => ({ pay: { requireApproval } }) as ToolRules;
   const isDenied = async (ofServer: ToolRules, ofAll: ToolRules) => {

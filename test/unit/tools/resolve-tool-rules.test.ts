@@ -223,6 +223,7 @@ describe("invalid rules", () => {
   it.each([
     [7, "", "rules by tool name"],
     [[7], "", "array of tool names"],
+    [Object.assign([], { 1: "get" }), "", "array of tool names"],
     [{ a: { timeout: 5 } }, "a"],
     [{ a: { timeoutMs: "5" } }, "a.timeoutMs"],
     [{ a: { requireApproval: "sometimes" } }, "a.requireApproval"],
