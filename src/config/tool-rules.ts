@@ -98,10 +98,13 @@ export type ApprovalCondition = NonNullable<ToolRule["requireApproval"]>;
  * Rules for tools, by name or by patterns with `*`. `false` excludes a tool and `true` keeps it, so `"*": false` makes
  * the other rules an allow list; an array of names is an allow list, too.
  *
- * A key matches the name of a tool on its server and the name that models see. In the rules for all servers, a key that is
- * or looks like a name that models see (`bank__pay`) is about the tool that has it: of another tool, whose name on its server
- * it equals, it only sets guards (`false` and `requireApproval`), and never injects `args`. A guard that matches no tool but is close to the name of one excludes
- * that tool, with an error in the log; any other rule without a match is a warning.
+ * A key matches the name of a tool on its server and the name that models see. In the rules for
+ * all servers, a key such as `bank__pay` applies to the tool that models see under this name. If another server lists a
+ * tool literally named `bank__pay`, only the guards of the rule (`false` and `requireApproval`) apply to it, never `args`.
+ * With a `naming.prefix` function, this holds for every key.
+ *
+ * A guard that matches no tool but is close to the name of one excludes that tool, with an error in the log; any other rule without a match
+ * is a warning.
  *
  * A function decides for each tool; it may be asynchronous. If it throws, takes longer than ten seconds or returns
  * anything but a rule, a boolean or nothing, the tool is excluded, with a warning.

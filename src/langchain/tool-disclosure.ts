@@ -21,7 +21,7 @@ import {
 } from "../tool-search/tool-search.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
-import { matchesName } from "../tools/resolve-tool-rules.js";
+import { matchesName } from "../tools/rule-set.js";
 import { assertToolset } from "../toolset/mcp-toolset.js";
 import type { McpToolset } from "../toolset/toolset.js";
 import { LiveToolList } from "./live-tool-list.js";

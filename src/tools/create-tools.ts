@@ -12,20 +12,13 @@ import { prepareCall } from "./prepare-call.js";
 import {
   type AssignedNames,
   assignToolNames,
+  createKeyResolver,
   type NamedTool,
   type Naming,
-  findNameAffix,
-  looksPrefixed,
   toToolName,
 } from "./tool-names.js";
-import {
-  type LevelRule,
-  type ResolvedRule,
-  resolveToolRules,
-  type RuleSet,
-  type RuleTarget,
-  type UnmatchedRule,
-} from "./resolve-tool-rules.js";
+import { type ResolvedRule, resolveToolRules, type UnmatchedRule } from "./resolve-tool-rules.js";
+import type { LevelRule, RuleSet, RuleTarget } from "./rule-set.js";
 import type { CallInterceptor, ToolRuntime } from "./tool-run.js";
 import { resolveDescriptions, type ToolDescription, toToolDescription } from "./tool-description.js";
 import { isToolAllowed, type ToolFilter } from "./tool-filter.js";
@@ -174,24 +167,10 @@ function applyRules(
     tools,
   }));
   return resolveToolRules(groups, rules, {
-    findAffixes: (key) => findAffixes(key, serverNames, naming),
-    // Any key may be a name that a function gives.
-    needsShownName: (key, { args }) =>
-      looksPrefixed(key, naming) || (args !== undefined && typeof naming.prefix === "function"),
+    toReference: createKeyResolver(serverNames, naming),
     toBaseName: (tool) => tryName(toNamedTool(tool), naming),
     error,
   });
-}
-
-/** Server names may differ only in characters that names of tools cannot have: the prefix belongs to the first one. */
-function findAffixes(key: string, serverNames: readonly string[], naming: Naming) {
-  const found = new Map<string, string>();
-  for (const server of serverNames) {
-    const affix = findNameAffix(server, key, naming);
-    const isTaken = typeof naming.prefix !== "function" && [...found.values()].includes(affix ?? "");
-    if (affix !== undefined && !isTaken) found.set(server, affix);
-  }
-  return [...found];
 }
 
 function previewNames(
@@ -224,13 +203,8 @@ export function warnUnmatchedRules(
   { unmatchedRules }: CreatedTools,
   { warn, error, isComplete }: Pick<CreateToolsOptions, "warn" | "error"> & { readonly isComplete: boolean },
 ): void {
-  for (const { server, key, suggestion, losesArgs } of unmatchedRules) {
-    const log = losesArgs ? error : warn;
-    const text = losesArgs ? `${suggestion} Its args are not injected.` : suggestion;
-    if (server !== undefined)
-      log(`Server "${server}": the rule for "${key}" does not match any of its tools.${text}`);
-    else if (isComplete) log(`The rule for "${key}" does not match a tool of any server.${text}`);
-  }
+  for (const { server, message, isError } of unmatchedRules)
+    if (server !== undefined || isComplete) (isError ? error : warn)(message);
 }
 
 /** Excludes a tool that cannot be created: a server or an agent definition must not fail the start with one tool. */

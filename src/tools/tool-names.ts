@@ -202,56 +202,39 @@ export function toNamePrefix(server: string, { prefix, invalidCharacters }: Nami
   return `${joinSegments(segments, invalidCharacters)}__`;
 }
 
-/**
- * Whether a key looks like a name that models see, and not like one on a server. A shortened name may have lost its
- * separator.
- */
-export function looksPrefixed(key: string, { prefix }: Naming): boolean {
-  return (prefix === "server" || prefix === "mcp") && (key.includes("__") || key.length >= MAX_NAME_LENGTH);
+/** To which tools a key of the rules for all servers refers. */
+export interface KeyReference {
+  /** The only server that it refers to, because the names of its tools start like the key. */
+  readonly server?: string | undefined;
+  /**
+   * The names that have to match. "any": the one on the server or the one that models see. "shown": the one that models
+   * see. "renamed": only that one, because a `prefix` function may return the name that a server has chosen.
+   */
+  readonly names: "any" | "shown" | "renamed";
 }
 
+export const ANY_TOOL: KeyReference = { names: "any" };
+
 /**
- * Returns what is added to the names of a server's tools if a rule with this key may be about one of them. A `prefix`
- * function has to be asked with each beginning and end of the key as the name of a tool: it may treat some tools differently.
+ * Returns a function that finds to which tools a key refers. It does not depend on the tools that are listed: a server
+ * could take the name of a tool while the server of that tool is not connected, not added yet or removed.
  */
-export function findNameAffix(server: string, key: string, naming: Naming): string | undefined {
-  if (typeof naming.prefix !== "function") {
-    const prefix = toNamePrefix(server, naming);
-    return prefix !== undefined && key.startsWith(prefix) ? prefix : undefined;
-  }
-  const found = FOUND_AFFIXES.get(naming) ?? new Map<string, string | undefined>();
-  FOUND_AFFIXES.set(naming, found);
-  const cacheKey = `${server}\0${key}`;
-  if (found.has(cacheKey)) return found.get(cacheKey);
-  if (found.size >= MAX_FOUND_AFFIXES) found.clear();
-  const affix = probeAffix(server, key, naming);
-  found.set(cacheKey, affix);
-  return affix;
-}
-
-/** What a `prefix` function gave, by the naming of a toolset and by server and key: rules are applied often. */
-const FOUND_AFFIXES = new WeakMap<Naming, Map<string, string | undefined>>();
-/** Servers may come and go while the toolset is open. */
-const MAX_FOUND_AFFIXES = 10_000;
-
-function probeAffix(server: string, key: string, naming: Naming): string | undefined {
-  const name = key.replaceAll("*", "x");
-  const isShown = (tool: string) => {
-    try {
-      return toToolName({ server, tool }, naming) === name;
-    } catch {
-      // Not a name that the function expects.
-      return false;
-    }
+export function createKeyResolver(
+  serverNames: readonly string[],
+  naming: Naming,
+): (key: string) => KeyReference {
+  const prefixes = serverNames.map((server) => ({ server, prefix: toNamePrefix(server, naming) ?? "" }));
+  return (key) => {
+    if (key.replaceAll("*", "") === "") return ANY_TOOL;
+    if (typeof naming.prefix === "function") return { names: "renamed" };
+    if (naming.prefix !== "server" && naming.prefix !== "mcp") return ANY_TOOL;
+    const matching = prefixes.filter(({ prefix }) => prefix !== "" && key.startsWith(prefix));
+    // Of servers with the same prefix, the first one has it.
+    const [owner] = matching.toSorted((a, b) => b.prefix.length - a.prefix.length);
+    // A shortened name may have lost its separator.
+    const isPrefixed = key.includes("__") || key.length >= MAX_NAME_LENGTH;
+    return { server: owner?.server, names: isPrefixed ? "shown" : "any" };
   };
-  const isPattern = key.includes("*");
-  const maxPrefix = isPattern ? key.indexOf("*") : key.length - 1;
-  const maxSuffix = isPattern ? key.length - 1 - key.lastIndexOf("*") : key.length - 1;
-  for (let length = Math.min(Math.max(maxPrefix, maxSuffix), MAX_NAME_LENGTH); length > 0; length -= 1) {
-    if (length <= maxPrefix && isShown(name.slice(length))) return name.slice(0, length);
-    if (length <= maxSuffix && isShown(name.slice(0, -length))) return name.slice(-length);
-  }
-  return undefined;
 }
 
 /** Hashes the server's name, too: two server names may be sanitized to the same prefix. */

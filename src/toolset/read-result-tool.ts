@@ -10,7 +10,7 @@ import type { IdentifyCaller, LargeResultStore } from "../tools/large-results/la
 import { argumentError, READER, ResultText } from "../tools/large-results/result-text.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
-import { RuleSet } from "../tools/resolve-tool-rules.js";
+import { RuleSet } from "../tools/rule-set.js";
 
 const LINE_NUMBER = { type: "integer", minimum: 1 };
 

@@ -32,7 +32,7 @@ import { attachReader, createReadResultTool } from "./read-result-tool.js";
 import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { IdentifyCaller } from "../tools/large-results/large-result-store.js";
-import { RuleSet } from "../tools/resolve-tool-rules.js";
+import { RuleSet } from "../tools/rule-set.js";
 
 export type ServerToolsInput = Pick<ServerTools, "tools" | "metadata" | "refreshSchemaBeforeCall">;
 

@@ -31,7 +31,7 @@ import {
   TOOL_OPTION_FIELDS,
   type ToolOptions,
 } from "../tools/tool-options.js";
-import { RuleSet } from "../tools/resolve-tool-rules.js";
+import { RuleSet } from "../tools/rule-set.js";
 
 const FACTORY_FIELDS = {
   ...TOOL_OPTION_FIELDS,

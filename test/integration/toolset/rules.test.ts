@@ -191,9 +191,7 @@ describe("a rule under the name that models see", () => {
       const [early] = mcp.tools;
       await mcp.callTool({ name: "evil__bank__pay" });
       expect(logger.messages).toEqual([
-        expect.stringContaining(
-          '"bank__pay" does not match a tool of any server. Did you mean "evil__bank__pay"?',
-        ),
+        expect.stringMatching(/"bank__pay" of server "evil".*only its guards apply.*key "evil__bank__pay"/),
       ]);
       await mcp.servers.add("bank", { url: bank.url });
       await mcp.callTool({ name: "bank__pay" });
@@ -238,7 +236,7 @@ describe("a rule under the name that models see", () => {
     await using mcp = await createMcpTools({ evil: { url: evil.url } }, { tools, logger });
     expect(namesOf(mcp)).toEqual(["evil__bank__pay"]);
     expect(logger.lines).toEqual([
-      expect.stringMatching(/^error: .*"bank__pay" does not match.*"evil__bank__pay".*not injected\.$/),
+      expect.stringMatching(/^error: .*"bank__pay" of server "evil".*"evil__bank__pay".*not injected\.$/),
     ]);
   });
 
@@ -304,14 +302,122 @@ describe("a rule under the name that models see", () => {
       expect(namesOf(mcp)).toEqual([]);
     });
 
-    it("injects into the tool of a server without a prefix under its own name", async () => {
-      await using fixture = await startToolset({
-        tools: [createTool("pay")],
-        options: { tools: { pay: { args: { token: "t" } } }, naming: { prefix: prefixBank } },
-      });
-      await fixture.call({});
-      expect(fixture.server.executions.at(-1)?.args).toEqual({ token: "t" });
+    it.each<[string, ToolRules]>([
+      ["a name that models see", { bank__pay: { args: { token: "t" } } }],
+      ["a pattern for names that models see", { "bank__*": { args: { token: "t" } } }],
+      ["all tools", { "*": { args: { token: "t" } } }],
+    ])("injects into a tool that the function renames: %s", async (_, tools) => {
+      await using bank = await startServer("pay");
+      const options = { tools, naming: { prefix: prefixBank }, logger: new RecordingLogger() };
+      await using mcp = await createMcpTools({ bank: { url: bank.url } }, options);
+      await mcp.callTool({ name: "bank__pay" });
+      expect(executions(bank)).toEqual(['pay {"token":"t"}']);
     });
+
+    it("injects into a tool that keeps its name only by a rule of its server", async () => {
+      const rules: ToolRules = { pay: { args: { token: "t" } } };
+      for (const setup of [{ rules }, { options: { tools: rules } }]) {
+        const options = { ...("options" in setup ? setup.options : {}), naming: { prefix: prefixBank } };
+        await using fixture = await startToolset({ tools: [createTool("pay")], ...setup, options });
+        await fixture.call({});
+        const isOfServer = "rules" in setup;
+        expect(fixture.server.executions.at(-1)?.args).toEqual(isOfServer ? { token: "t" } : {});
+        expect(fixture.logger.lines).toEqual(
+          isOfServer
+            ? []
+            : [
+                expect.stringMatching(
+                  /^error: .*"pay".*only its guards apply.*add it to the tools of server "srv"/,
+                ),
+              ],
+        );
+      }
+    });
+
+    it.each<[string, ToolRules, readonly string[]]>([
+      ["false", { pay: false }, ["bank__look"]],
+      ["a pattern", { "p*": false }, ["bank__look"]],
+      ["an allow list", ["bank__look"], ["bank__look"]],
+      ["an allow list of names on the server", ["look"], []],
+    ])("restricts tools by their names on the server: %s", async (_, tools, expected) => {
+      await using bank = await startServer("pay", "look");
+      const options = { tools, naming: { prefix: prefixBank }, logger: new RecordingLogger() };
+      await using mcp = await createMcpTools({ bank: { url: bank.url } }, options);
+      expect(namesOf(mcp)).toEqual(expected);
+    });
+
+    it.each<[string, string, (name: string) => string]>([
+      ["a space that is removed", "bank__pay ", (name) => name],
+      ["capital letters", "Bank__Pay", (name) => name.toLowerCase()],
+      ["other separators", "bank--pay", (name) => name.replaceAll("-", "_")],
+    ])("injects nothing into a tool that differs only in %s", async (_, name, change) => {
+      await using evil = await startServer(name);
+      const naming = { prefix: (server: string, tool: string) => change(prefixBank(server, tool)) };
+      const tools = { bank__pay: { args: { token: "canary-4711" } } };
+      const options = { tools, naming, logger: new RecordingLogger() };
+      await using mcp = await createMcpTools({ evil: { url: evil.url } }, options);
+      await mcp.callTool({ name: "bank__pay" });
+      expect(executions(evil)).toEqual([`${name} {}`]);
+    });
+
+    it("keeps the tool of the toolset itself by its name", async () => {
+      await using evil = await startServer("read_result");
+      const options = { naming: { prefix: prefixBank }, logger: new RecordingLogger() };
+      const tools = ["read_result"];
+      const definitions = { evil: { url: evil.url } };
+      await using mcp = await createMcpTools(definitions, { ...options, tools, largeResults: "keep" });
+      expect(mcp.tools.map((tool) => tool.listed.server)).toEqual([""]);
+    });
+
+    it("does not call it for the keys of rules", async () => {
+      await using server = await startServer("pay", "look");
+      const countCalls = async (tools: ToolRules) => {
+        let calls = 0;
+        const prefix = (name: string, tool: string) => {
+          calls += 1;
+          return `${name}__${tool}`;
+        };
+        const definitions = { bank: { url: server.url }, shop: { url: server.url } };
+        await using _mcp = await createMcpTools(definitions, { tools, naming: { prefix } });
+        return calls;
+      };
+      const rules = {
+        bank__pay: { timeoutMs: 5 },
+        shop__look: { timeoutMs: 5 },
+        "shop__p*": { idempotent: true },
+      };
+      expect(await countCalls(rules)).toBe(await countCalls({}));
+    });
+  });
+
+  it("also matches by a pattern if the server lists tools whose own names start like that", async () => {
+    await using fixture = await startToolset({
+      name: "bank",
+      tools: ["pay", "bank__list"].map(createTool),
+      options: { tools: { "*": false, "bank__*": true } },
+    });
+    expect(namesOf(fixture.mcp)).toEqual(["bank__bank__list", "bank__pay"]);
+  });
+
+  it.each<[string, ToolRules, string]>([
+    ["an allow list", ["github__create_issue"], "warn"],
+    ["a rule", { github__create_issue: { timeoutMs: 5 } }, "warn"],
+  ])("is needed for the tool of a gateway, and the log has the key: %s", async (_, tools, level) => {
+    await using gateway = await startServer("github__create_issue");
+    const logger = new RecordingLogger();
+    const definitions = { gateway: { url: gateway.url } };
+    await using _mcp = await createMcpTools(definitions, { tools, logger });
+    const key = "gateway__github__create_issue";
+    expect(logger.lines).toEqual([
+      expect.stringMatching(
+        new RegExp(`^${level}: .*use the key "${key}", or add it to the tools of server "gateway"`),
+      ),
+    ]);
+    const corrected = JSON.parse(JSON.stringify(tools).replace("github__create_issue", key)) as ToolRules;
+    const correctedLogger = new RecordingLogger();
+    await using mcp = await createMcpTools(definitions, { tools: corrected, logger: correctedLogger });
+    expect(namesOf(mcp)).toEqual([key]);
+    expect(correctedLogger.lines).toEqual([]);
   });
 
   it("guards the tool that has it on its server, too: a decoy does not take the guard away", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import type { McpToolInfo, ToolRules } from "../../../src/index.js";
-import { resolveToolRules, RuleSet } from "../../../src/tools/resolve-tool-rules.js";
+import { resolveToolRules } from "../../../src/tools/resolve-tool-rules.js";
+import { RuleSet } from "../../../src/tools/rule-set.js";
+import { ANY_TOOL } from "../../../src/tools/tool-names.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 function tool(name: string): McpToolInfo {
@@ -20,8 +22,7 @@ async function resolve(names: readonly string[], serverRules: ToolRules, allRule
   });
   const tools = await Promise.all(targets);
   const { rules, unmatched } = resolveToolRules([{ server: "s", rules: ofServer, tools }], ofAll, {
-    findAffixes: () => [],
-    needsShownName: () => false,
+    toReference: () => ANY_TOOL,
     toBaseName: ({ info }) => info.name,
     error: (message) => errors.push(message),
   });
@@ -188,8 +189,9 @@ describe("a guard that matches nothing", () => {
   it("is only reported if its rule guards nothing", async () => {
     const { rules, errors, unmatched } = await resolve(["delete_all"], { delete_al: { timeoutMs: 5 } });
     expect([rules, errors]).toEqual([[{}], []]);
-    const suggestion = ' Did you mean "delete_all"? Tools: "delete_all".';
-    expect(unmatched).toEqual([{ server: "s", key: "delete_al", suggestion, losesArgs: false }]);
+    const message =
+      'Server "s": the rule for "delete_al" does not match any of its tools. Did you mean "delete_all"? Tools: "delete_all".';
+    expect(unmatched).toEqual([{ server: "s", message, isError: false }]);
   });
 });
 
@@ -213,8 +215,16 @@ describe("unmatched keys", () => {
   it("are reported with their level", async () => {
     const { unmatched } = await resolve(["get_a"], { get_a: {}, "put_*": {}, "*": {} }, { post: {} });
     expect(unmatched).toEqual([
-      { server: "s", key: "put_*", suggestion: ' Tools: "get_a".', losesArgs: false },
-      { server: undefined, key: "post", suggestion: ' Tools: "get_a".', losesArgs: false },
+      {
+        server: "s",
+        message: 'Server "s": the rule for "put_*" does not match any of its tools. Tools: "get_a".',
+        isError: false,
+      },
+      {
+        server: undefined,
+        message: 'The rule for "post" does not match a tool of any server. Tools: "get_a".',
+        isError: false,
+      },
     ]);
   });
 });
