@@ -98,7 +98,7 @@ export type ApprovalCondition = NonNullable<ToolRule["requireApproval"]>;
  * Rules for tools, by name or by patterns with `*`. `false` excludes a tool and `true` keeps it, so `"*": false` makes
  * the other rules an allow list; an array of names is an allow list, too.
  *
- * A key matches the name of a tool on its server and the name that models see. In the rules for
+ * A key matches the name of a tool on its server and the name that models see, which is more specific. In the rules for
  * all servers, a key such as `bank__pay` applies to the tool that models see under this name. If another server lists a
  * tool literally named `bank__pay`, only the guards of the rule (`false` and `requireApproval`) apply to it, never `args`.
  * With a `naming.prefix` function, this holds for every key.

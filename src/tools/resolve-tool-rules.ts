@@ -104,7 +104,7 @@ export function resolveToolRules(
 function combineLevels(levels: readonly LevelRule[]): ResolvedRule | false {
   if (levels.some(({ isExcluded }) => isExcluded)) return false;
   const rule = mergeRules(levels.map((level) => level.rule));
-  const conditions = levels.flatMap(({ rule: { requireApproval } }) => requireApproval ?? []);
+  const conditions = levels.flatMap(({ approval }) => approval);
   if (conditions.length === 0) return { rule, approval: [] };
   const required = conditions.filter((condition) => condition !== false);
   const approval = required.includes(true) ? [true] : [...new Set(required)];

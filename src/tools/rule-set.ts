@@ -2,7 +2,13 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { systemClock, withDeadline } from "../async/clock.js";
 import { parseOptions } from "../config/parse-options.js";
 import type { McpToolInfo } from "../config/server-features.js";
-import { TOOL_RULE_SCHEMA, TOOL_RULES_SCHEMA, type ToolRule, type ToolRules } from "../config/tool-rules.js";
+import {
+  type ApprovalCondition,
+  TOOL_RULE_SCHEMA,
+  TOOL_RULES_SCHEMA,
+  type ToolRule,
+  type ToolRules,
+} from "../config/tool-rules.js";
 import { describeThrown, stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { isPromiseLike } from "../json/json.js";
 import { ANY_TOOL, type KeyReference, TOOLSET_SERVER } from "./tool-names.js";
@@ -21,10 +27,12 @@ export interface RuleTarget {
 export interface LevelRule {
   readonly isExcluded: boolean;
   readonly rule: ToolRule;
+  /** Of several, the strictest counts. */
+  readonly approval: readonly ApprovalCondition[];
 }
 
-export const NO_RULE: LevelRule = { isExcluded: false, rule: {} };
-const EXCLUDED: LevelRule = { isExcluded: true, rule: {} };
+export const NO_RULE: LevelRule = { isExcluded: false, rule: {}, approval: [] };
+const EXCLUDED: LevelRule = { isExcluded: true, rule: {}, approval: [] };
 
 /** An entry of a set of rules, with the tools that its key matches. */
 export interface MatchedEntry {
@@ -56,7 +64,6 @@ const RULE_TIMEOUT_MS = 10_000;
 /** The rules of one level: those of a server, or those for all servers. */
 export class RuleSet {
   readonly #decide: ((tool: McpToolInfo) => unknown) | undefined;
-  /** The most specific first. */
   readonly #entries: readonly Entry[];
 
   constructor(rules: ToolRules = {}) {
@@ -96,10 +103,9 @@ export class RuleSet {
     const entries = this.#entries.map(([key, rule]): MatchedEntry => {
       const reference = toReference(key);
       const matches = findMatches(key, tools, reference);
-      for (const { tool, isReferredTo } of matches) {
+      for (const { tool, isShown, isReferredTo } of matches) {
         const applied = found.get(tool) ?? [];
-        const appliedRule = isReferredTo ? rule : toGuard(rule);
-        if (appliedRule !== undefined) applied.push({ rule: appliedRule, isReferredTo });
+        applied.push({ rule, isReferredTo, specificity: specificity(key, isShown) });
         found.set(tool, applied);
       }
       return { key, rule, reference, matches };
@@ -111,13 +117,24 @@ export class RuleSet {
 /** An entry that matches a tool. */
 interface AppliedEntry extends Pick<Match, "isReferredTo"> {
   readonly rule: ToolRule | false;
+  readonly specificity: number;
 }
 
-/** `found` starts with the most specific. A guard alone does not keep a tool that another entry excludes. */
+/** The most specific entry decides; of equally specific ones, the strictest. */
 function resolveEntries(found: readonly AppliedEntry[]): LevelRule {
-  const deciding = found.find(({ rule, isReferredTo }) => isReferredTo || rule === false);
-  if (deciding?.rule === false) return EXCLUDED;
-  return { isExcluded: false, rule: mergeRules(found.flatMap(({ rule }) => (rule === false ? [] : rule))) };
+  const entries = found.toSorted((a, b) => b.specificity - a.specificity);
+  // A guard alone does not keep a tool that another entry excludes.
+  const deciding = entries.find(({ rule, isReferredTo }) => isReferredTo || rule === false);
+  if (entries.some(({ rule, specificity: value }) => rule === false && value === deciding?.specificity))
+    return EXCLUDED;
+  const kept = entries.flatMap(({ rule, ...entry }) => (rule === false ? [] : { ...entry, rule }));
+  const referring = kept.filter(({ isReferredTo }) => isReferredTo);
+  const approving = referring.find(({ rule }) => rule.requireApproval !== undefined);
+  const approval = kept
+    .filter(({ rule, isReferredTo }) => isReferredTo || isGuard(rule))
+    .filter((entry) => entry.specificity >= (approving?.specificity ?? 0))
+    .flatMap(({ rule }) => rule.requireApproval ?? []);
+  return { isExcluded: false, rule: mergeRules(referring.map(({ rule }) => rule)), approval };
 }
 
 /** Merges field by field; `rules` start with the most specific. A field that is `undefined` counts as not set. */
@@ -159,12 +176,6 @@ function findMatches(key: string, tools: readonly RuleTarget[], reference: KeyRe
   });
 }
 
-/** Reduces a rule to what it denies; `undefined` if it denies nothing. */
-function toGuard(rule: ToolRule | false): ToolRule | false | undefined {
-  if (rule === false || !isGuard(rule)) return rule === false ? false : undefined;
-  return { requireApproval: rule.requireApproval ?? true };
-}
-
 export function isGuard(rule: ToolRule | false): boolean {
   return rule === false || (rule.requireApproval ?? false) !== false;
 }
@@ -176,7 +187,8 @@ function toEntries(rules: Exclude<ToolRules, (tool: McpToolInfo) => unknown>): E
         key,
         rule === true ? {} : rule,
       ]);
-  return entries.toSorted(([a], [b]) => specificity(b) - specificity(a) || (a < b ? -1 : 1));
+  // The result must not depend on the order of the keys.
+  return entries.toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** @throws McpRuntimeError `invalid-config` for anything but a rule, a boolean or nothing */
@@ -184,7 +196,8 @@ function toLevelRule(result: unknown): LevelRule {
   if (result === undefined) return NO_RULE;
   const rule = parseOptions(TOOL_RULE_SCHEMA, result, { subject: "The rule" });
   if (typeof rule === "boolean") return rule ? NO_RULE : EXCLUDED;
-  return { isExcluded: false, rule };
+  const { requireApproval } = rule;
+  return { isExcluded: false, rule, approval: requireApproval === undefined ? [] : [requireApproval] };
 }
 
 function settleRule(result: PromiseLike<unknown>): Promise<unknown> {
@@ -193,9 +206,13 @@ function settleRule(result: PromiseLike<unknown>): Promise<unknown> {
   return withDeadline(limit, (scope) => scope.race(Promise.resolve(result)));
 }
 
-/** A name is more specific than any pattern; of two patterns, the one with more literal characters. */
-function specificity(key: string): number {
-  return key.includes("*") ? key.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
+/**
+ * A name that models see is more specific than a name on the server, and that than any pattern; of two patterns, the one
+ * with more literal characters.
+ */
+function specificity(key: string, isShown: boolean): number {
+  if (key.includes("*")) return key.replaceAll("*", "").length;
+  return isShown ? Number.MAX_SAFE_INTEGER : Number.MAX_SAFE_INTEGER - 1;
 }
 
 /** `*` matches any characters. No RegExp, because the server chooses the name and its length (ReDoS). */

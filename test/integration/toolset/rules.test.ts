@@ -390,6 +390,33 @@ describe("a rule under the name that models see", () => {
     });
   });
 
+  it.each(["aaa", "web"])("is more specific than the name on the server %s", async (name) => {
+    const shown = `${name}__search`;
+    const relaxed = { search: { requireApproval: false }, [shown]: { requireApproval: true } };
+    const cases: readonly [ToolRules, readonly (readonly [string, unknown])[]][] = [
+      [{ search: true, [shown]: false }, []],
+      [{ search: false, [shown]: true }, [[shown, undefined]]],
+      [relaxed, [[shown, true]]],
+    ];
+    for (const [rules, expected] of cases)
+      for (const setup of [{ rules }, { options: { tools: rules } }]) {
+        await using fixture = await startToolset({ name, tools: [createTool("search")], ...setup });
+        const found = fixture.mcp.tools.map((tool) => [tool.name, tool.mcp.rule.requireApproval]);
+        expect(found).toEqual(expected);
+      }
+  });
+
+  it("keeps the approval that a tool of another server needs by a less specific rule", async () => {
+    await using evil = await startServer("bank__pay");
+    const tools: ToolRules = { "*": { requireApproval: true }, bank__pay: { requireApproval: () => false } };
+    await using mcp = await createMcpTools(
+      { evil: { url: evil.url } },
+      { tools, logger: new RecordingLogger() },
+    );
+    await expect(mcp.callTool({ name: "evil__bank__pay" })).rejects.toMatchObject({ kind: "denied" });
+    expect(evil.executions).toEqual([]);
+  });
+
   it("also matches by a pattern if the server lists tools whose own names start like that", async () => {
     await using fixture = await startToolset({
       name: "bank",
@@ -622,6 +649,22 @@ describe("rules of several levels", () => {
       ),
     ).toBe(false);
     expect(await isDenied(approval(false), {})).toBe(false);
+  });
+
+  it("of which two are equally specific: within a level, the strictest decides", async () => {
+    expect(await isDenied({ "*ay": { requireApproval: true }, "pa*": { requireApproval: false } }, {})).toBe(
+      true,
+    );
+    expect(await isDenied({ "*ay": { requireApproval: false }, "pa*": { requireApproval: true } }, {})).toBe(
+      true,
+    );
+    for (const rules of [
+      { "*ay": true, "pa*": false },
+      { "*ay": false, "pa*": true },
+    ] as const) {
+      await using fixture = await startToolset({ tools: [createTool("pay")], rules });
+      expect(namesOf(fixture.mcp)).toEqual([]);
+    }
   });
 
   it("of which one has a more specific entry: within a level, the more specific entry decides", async () => {
