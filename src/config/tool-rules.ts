@@ -103,7 +103,7 @@ export type ApprovalCondition = NonNullable<ToolRule["requireApproval"]>;
  * tool literally named `bank__pay`, only the guards of the rule (`false` and `requireApproval`) apply to it, never `args`.
  * With a `naming.prefix` function, this holds for every key.
  *
- * A guard that matches no tool but is close to the name of one excludes that tool, with an error in the log; any other rule without a match
+ * A guard that matches no tool excludes those with a similar name, with an error in the log; any other rule without a match
  * is a warning.
  *
  * A function decides for each tool; it may be asynchronous. If it throws, takes longer than ten seconds or returns

@@ -17,7 +17,12 @@ import {
   type Naming,
   toToolName,
 } from "./tool-names.js";
-import { type ResolvedRule, resolveToolRules, type UnmatchedRule } from "./resolve-tool-rules.js";
+import {
+  type AppliedGuard,
+  type ResolvedRule,
+  resolveToolRules,
+  type UnmatchedRule,
+} from "./resolve-tool-rules.js";
 import type { LevelRule, RuleSet, RuleTarget } from "./rule-set.js";
 import type { CallInterceptor, ToolRuntime } from "./tool-run.js";
 import { resolveDescriptions, type ToolDescription, toToolDescription } from "./tool-description.js";
@@ -65,6 +70,7 @@ export interface CreateToolsOptions extends Pick<ToolRuntime, "settings" | "warn
 export interface CreatedTools {
   readonly tools: readonly McpTool[];
   readonly unmatchedRules: readonly UnmatchedRule[];
+  readonly guards: readonly AppliedGuard[];
 }
 
 /** Asks from inside the tool, where neither the middleware nor the tool node has replaced a step. */
@@ -151,7 +157,7 @@ function createKeptTools(
     const rule = second.rules.get(renamed.get(tool) ?? tool) ?? false;
     return name === undefined || rule === false ? [] : (tryCreateTool(tool, name, rule, options) ?? []);
   });
-  return { tools, unmatchedRules: second.unmatched };
+  return { tools, unmatchedRules: second.unmatched, guards: second.guards };
 }
 
 function applyRules(
@@ -166,7 +172,9 @@ function applyRules(
     rules: own,
     tools,
   }));
+  const listedServers = new Set(groups.map(({ server }) => server));
   return resolveToolRules(groups, rules, {
+    unlistedServers: new Set(serverNames.filter((name) => !listedServers.has(name))),
     toReference: createKeyResolver(serverNames, naming),
     toBaseName: (tool) => tryName(toNamedTool(tool), naming),
     error,

@@ -3,6 +3,7 @@ import { editDistance } from "../errors/find-closest-match.js";
 import { joinNames } from "../errors/sanitize-text.js";
 import {
   createLooseMatcher,
+  type GuardState,
   isGuard,
   type LevelRule,
   type Match,
@@ -32,6 +33,11 @@ export interface UnmatchedRule {
   readonly isError: boolean;
 }
 
+/** A guard that refers to a tool, or excludes those with a similar name. */
+export interface AppliedGuard extends GuardState {
+  readonly rules: RuleSet;
+}
+
 interface ServerRules {
   readonly server: string;
   readonly rules: RuleSet;
@@ -39,6 +45,8 @@ interface ServerRules {
 }
 
 interface ResolveOptions {
+  /** The servers that have not listed their tools yet. */
+  readonly unlistedServers: ReadonlySet<string>;
   /** Returns to which tools a key of the rules for all servers refers. */
   readonly toReference: (key: string) => KeyReference;
   /** Returns the name of a tool if it collides with no other; `undefined` if it cannot be determined. */
@@ -49,6 +57,7 @@ interface ResolveOptions {
 interface ResolvedRules {
   readonly rules: ReadonlyMap<RuleTarget, ResolvedRule | false>;
   readonly unmatched: readonly UnmatchedRule[];
+  readonly guards: readonly AppliedGuard[];
 }
 
 /** The rules of a server, or those for all servers, and the tools to which they may apply. */
@@ -65,7 +74,7 @@ const NO_RESOLVED_RULE: ResolvedRule = Object.freeze({ rule: Object.freeze({}), 
  * Returns the rule of each tool, or `false` when it is excluded. Within one level the most specific entry decides;
  * between levels, the strictest guard counts: a tool has to be kept by both, and approval is required if either
  * requires it. Every other field and each injected argument comes from the server's level if that sets it. A guard that
- * matches no tool excludes those with a similar name.
+ * refers to no tool excludes those with a similar name.
  */
 export function resolveToolRules(
   servers: readonly ServerRules[],
@@ -85,19 +94,23 @@ export function resolveToolRules(
       const isUnset = ownRule === NO_RULE && ruleForAll === NO_RULE;
       rules.set(tool, isUnset ? NO_RESOLVED_RULE : combineLevels([ownRule, ruleForAll]));
     }
+  const { unlistedServers } = options;
   const unmatched: UnmatchedRule[] = [];
+  const guards: AppliedGuard[] = [];
   for (const level of [...levels, forAll])
     for (const entry of level.matched.entries) {
-      const close = findMisspelled(entry, level, options);
-      if (close.length === 0) unmatched.push(...describeUnmatched(entry, level, options));
-      for (const tool of close) {
-        // A misspelled guard would otherwise have no effect.
+      const { key } = entry;
+      const { refersToTool, similar } = resolveGuard(entry, level, options);
+      if (refersToTool || similar.length > 0)
+        guards.push({ rules: level.rules, key, refersToTool, unlistedServers });
+      if (similar.length === 0) unmatched.push(...describeUnmatched(entry, level, options));
+      for (const tool of similar) {
         if (rules.get(tool) === false) continue;
         rules.set(tool, false);
-        options.error(describeMisspelled(entry.key, tool, level.server));
+        options.error(describeMisspelled(key, tool, level.server));
       }
     }
-  return { rules, unmatched };
+  return { rules, unmatched, guards };
 }
 
 /** `levels` start with the nearest. */
@@ -112,15 +125,40 @@ function combineLevels(levels: readonly LevelRule[]): ResolvedRule | false {
   return { rule: { ...rule, requireApproval: others.length > 0 || requireApproval }, approval };
 }
 
-/** Returns the tools for which a guard may be meant that matches none. */
-function findMisspelled(
-  { key, rule, matches }: MatchedEntry,
+interface GuardEffect {
+  /** Whether the guard refers to a tool. */
+  readonly refersToTool: boolean;
+  /** The tools that it does not match, but excludes, because it may be meant for them. */
+  readonly similar: readonly RuleTarget[];
+}
+
+/**
+ * A guard that refers to no tool excludes all with a similar name, unless it may refer to one that is not listed yet. One that refers to tools by their names on the servers
+ * excludes those of other servers that models see under the same name but for case and separators.
+ */
+function resolveGuard(
+  { key, rule, reference, matches, possibleServers }: MatchedEntry,
   { tools }: Level,
-  { toBaseName }: ResolveOptions,
-): RuleTarget[] {
-  if (!isGuard(rule) || matches.length > 0 || key === "*") return [];
-  const close = findCloseTools(key, tools, toBaseName);
-  return close.flatMap(({ tool, distance }) => (distance === close[0]?.distance ? tool : []));
+  { toBaseName, unlistedServers }: ResolveOptions,
+): GuardEffect {
+  if (!isGuard(rule) || key === "*") return { refersToTool: false, similar: [] };
+  const meant = matches.filter(
+    ({ tool, isShown }) =>
+      (isShown || reference.names !== "shown") && (possibleServers?.has(tool.server) ?? true),
+  );
+  if (meant.some(({ isShown }) => isShown)) return { refersToTool: true, similar: [] };
+  const matched = new Set(matches.map(({ tool }) => tool));
+  const others = tools.filter((tool) => !matched.has(tool));
+  if (meant.length === 0) {
+    const isServerUnlisted = reference.server !== undefined && unlistedServers.has(reference.server);
+    if (isServerUnlisted) return { refersToTool: false, similar: [] };
+    const close = findCloseTools(key, others, toBaseName);
+    return { refersToTool: false, similar: close.map(({ tool }) => tool) };
+  }
+  const servers = new Set(meant.map(({ tool }) => tool.server));
+  const isSame = createLooseMatcher(key);
+  const similar = others.filter(({ server, names }) => !servers.has(server) && names.some(isSame));
+  return { refersToTool: true, similar };
 }
 
 /** Longer names are compared only without case and separators: the server chooses their number and length. */
@@ -174,7 +212,7 @@ function createDistance(key: string, limit: number): (name: string) => number {
 
 function describeMisspelled(key: string, tool: RuleTarget, level: string | undefined): string {
   const where = level === undefined ? "The rule" : `Server "${level}": the rule`;
-  return `${where} for ${quoteName(key)} matches no tool, but is close to ${describeTool(tool)}, which is excluded. Correct the name in the rule.`;
+  return `${where} for ${quoteName(key)} does not match ${describeTool(tool)}, but its name is close, so that tool is excluded. Correct the name in the rule.`;
 }
 
 /** Describes what a rule lacks: nothing if it refers to a tool, or if it has only a guard and that applies to one. */

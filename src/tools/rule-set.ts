@@ -40,6 +40,17 @@ export interface MatchedEntry {
   readonly rule: ToolRule | false;
   readonly reference: KeyReference;
   readonly matches: readonly Match[];
+  /** The servers whose tools can be meant, if the guard was misspelled. */
+  readonly possibleServers: ReadonlySet<string> | undefined;
+}
+
+/** What is known about a guard after it was applied. */
+export interface GuardState {
+  readonly key: string;
+  /** Whether it refers to a tool. If not, it excludes those with a similar name. */
+  readonly refersToTool: boolean;
+  /** The servers that have not listed their tools yet. */
+  readonly unlistedServers: ReadonlySet<string>;
 }
 
 export interface Match {
@@ -65,6 +76,10 @@ const RULE_TIMEOUT_MS = 10_000;
 export class RuleSet {
   readonly #decide: ((tool: McpToolInfo) => unknown) | undefined;
   readonly #entries: readonly Entry[];
+  /** The guards that have referred to a tool. */
+  readonly #referring = new Set<string>();
+  /** The other guards that have excluded tools with a similar name, with the servers whose tools can still be meant. */
+  readonly #misspelled = new Map<string, ReadonlySet<string>>();
 
   constructor(rules: ToolRules = {}) {
     const parsed = parseOptions(TOOL_RULES_SCHEMA, rules, { subject: "The set of tool rules" });
@@ -108,9 +123,20 @@ export class RuleSet {
         applied.push({ rule, isReferredTo, specificity: specificity(key, isShown) });
         found.set(tool, applied);
       }
-      return { key, rule, reference, matches };
+      return { key, rule, reference, matches, possibleServers: this.#misspelled.get(key) };
     });
     return { rules: new Map([...found].map(([tool, list]) => [tool, resolveEntries(list)])), entries };
+  }
+
+  /**
+   * Keeps what a misspelled guard excludes: no server can change that by listing a tool with the name of the guard, except
+   * with its first list.
+   */
+  remember({ key, refersToTool, unlistedServers }: GuardState): void {
+    if (refersToTool) this.#referring.add(key);
+    if (this.#referring.has(key)) return void this.#misspelled.delete(key);
+    const earlier = this.#misspelled.get(key) ?? unlistedServers;
+    this.#misspelled.set(key, new Set([...earlier].filter((server) => unlistedServers.has(server))));
   }
 }
 

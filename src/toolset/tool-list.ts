@@ -339,6 +339,7 @@ export class ToolList {
 
   #replace(created: BuiltTools): void {
     this.#lists = created.lists;
+    for (const { rules, ...state } of created.guards) rules.remember(state);
     const existing = new Map(this.#all.map((tool) => [tool.name, tool]));
     this.#all = created.tools.map((tool) => {
       const before = existing.get(tool.name);
@@ -471,8 +472,13 @@ interface ServerRulesInput extends Omit<
 
 /** Adds the tool rules of the server's definition, and where that comes from. The only place where rules are applied. */
 export function withServerRules({ client, ...input }: ServerRulesInput): ServerTools {
-  const { tools: rules, ...policy } = client.toolPolicy;
+  const { tools, ...policy } = client.toolPolicy;
+  const rules = RULES.get(client) ?? new RuleSet(tools);
+  RULES.set(client, rules);
   const metadata = { ...input.metadata, provenance: client.provenance };
   const warnings = LIST_WARNINGS.get(client) ?? new WarningLimit(client.name);
-  return { ...input, ...policy, server: client.name, rules: new RuleSet(rules), metadata, warnings };
+  return { ...input, ...policy, server: client.name, rules, metadata, warnings };
 }
+
+/** The rules of each client. They are kept, because they know which guards were misspelled. */
+const RULES = new WeakMap<McpClient, RuleSet>();

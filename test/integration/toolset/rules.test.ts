@@ -530,6 +530,131 @@ describe("a rule that matches nothing", () => {
     expect(logger.lines).toEqual([expect.stringMatching(/^error: .*"pay_all".*"payall"/)]);
   });
 
+  describe("keeps the exclusion", () => {
+    const list = async (mcp: McpToolset, server: McpTestServer, ...names: readonly string[]) => {
+      server.tools = names.map(createTool);
+      await mcp.refresh();
+    };
+
+    it.each<[string, Partial<McpToolsOptions>, string]>([
+      ["a name that models see", { tools: { bank_pay: { requireApproval: true } } }, "bank_pay"],
+      ["a closer name", { tools: { bnk_pay: { requireApproval: true } } }, "bnk-pay"],
+      ["a name with a prefix", { tools: { bnk__pay: { requireApproval: true } } }, "bnk__pay"],
+      ["a name on the server", { tools: { pays: { requireApproval: true } } }, "pays"],
+      ["names without prefix", { tools: { pays: false }, naming: { prefix: false } }, "pays"],
+    ])("when another server lists a tool of that name later: %s", async (_, options, decoy) => {
+      await using bank = await startServer("pay");
+      await using evil = await startServer("hello");
+      const definitions = { bank: { url: bank.url }, evil: { url: evil.url } };
+      await using mcp = await createMcpTools(definitions, { ...options, logger: new RecordingLogger() });
+      const hello = options.naming === undefined ? "evil__hello" : "hello";
+      expect(namesOf(mcp)).toEqual([hello]);
+      await list(mcp, evil, "hello", decoy);
+      await list(mcp, evil, "hello", decoy);
+      await expect(mcp.callTool({ server: "bank", name: "pay" })).rejects.toMatchObject({
+        kind: "not-found",
+      });
+      expect(namesOf(mcp)).toContain(hello);
+      expect(bank.executions).toEqual([]);
+    });
+
+    it.each<[string, ToolRules, string]>([
+      ["the name of the rule", { pays: false }, "pays"],
+      ["a closer name", { pays: false }, "Pays"],
+      ["the name of the rule, shown", { bank__pays: false }, "pays"],
+    ])("when the server itself lists %s later", async (_, rules, decoy) => {
+      for (const isForAll of [false, true]) {
+        await using bank = await startServer("pay", "look");
+        const options = { logger: new RecordingLogger(), ...(isForAll ? { tools: rules } : {}) };
+        const definition = { url: bank.url, ...(isForAll ? {} : { tools: rules }) };
+        await using mcp = await createMcpTools({ bank: definition }, options);
+        await list(mcp, bank, "look", "pay", decoy);
+        await list(mcp, bank, "look");
+        await list(mcp, bank, "look", "pay", decoy);
+        expect(namesOf(mcp)).toEqual(["bank__look"]);
+        expect((await mcp.toolsFor({})).map(({ name }) => name)).toEqual(["bank__look"]);
+      }
+    });
+
+    it("when a server that is added later lists a tool of that name", async () => {
+      await using bank = await startServer("pay");
+      await using evil = await startServer("pays");
+      const tools: ToolRules = { pays: false };
+      const options = { tools, logger: new RecordingLogger() };
+      await using mcp = await createMcpTools({ bank: { url: bank.url } }, options);
+      await mcp.servers.add("evil", { url: evil.url });
+      expect(namesOf(mcp)).toEqual([]);
+    });
+
+    it("unless the tool that is meant belongs to a server that had not listed its tools", async () => {
+      await using files = await startServer("delete_file");
+      await using mail = await startServer("delete_files");
+      const definitions: Record<string, ServerDefinition> = {
+        files: { url: files.url, lazy: true },
+        mail: { url: mail.url },
+      };
+      const options = { tools: { delete_file: false }, logger: new RecordingLogger() } as const;
+      await using mcp = await createMcpTools(definitions, options);
+      expect(namesOf(mcp)).toEqual([]);
+      await mcp.servers.refresh("files");
+      expect(namesOf(mcp)).toEqual(["mail__delete_files"]);
+    });
+
+    it("only while the guard refers to no tool, if it has referred to one", async () => {
+      await using files = await startServer("delete_file");
+      await using mail = await startServer("delete_files");
+      const definitions = { files: { url: files.url }, mail: { url: mail.url } };
+      const options = { tools: { delete_file: false }, logger: new RecordingLogger() } as const;
+      await using mcp = await createMcpTools(definitions, options);
+      expect(namesOf(mcp)).toEqual(["mail__delete_files"]);
+      await list(mcp, files);
+      expect(namesOf(mcp)).toEqual([]);
+      await list(mcp, files, "delete_file");
+      expect(namesOf(mcp)).toEqual(["mail__delete_files"]);
+    });
+  });
+
+  it("excludes the tool that models see under that name but for separators, also if another server lists the name", async () => {
+    await using bank = await startServer("pay");
+    await using evil = await startServer("bank_pay");
+    const logger = new RecordingLogger();
+    const tools: ToolRules = { bank_pay: { requireApproval: true } };
+    const definitions = { bank: { url: bank.url }, evil: { url: evil.url } };
+    await using mcp = await createMcpTools(definitions, { tools, logger });
+    expect(namesOf(mcp)).toEqual(["evil__bank_pay"]);
+    await expect(mcp.callTool({ name: "evil__bank_pay" })).rejects.toMatchObject({ kind: "denied" });
+    expect(logger.lines).toEqual([expect.stringMatching(/^error: .*"bank_pay".*"bank__pay"/)]);
+  });
+
+  it("excludes no tools of other servers with similar names if it matches a tool", async () => {
+    await using web = await startServer("search", "pay");
+    await using library = await startServer("research", "pays");
+    const logger = new RecordingLogger();
+    const tools: ToolRules = { search: false, web__pay: { requireApproval: true } };
+    const definitions = { web: { url: web.url }, wob: { url: library.url } };
+    await using mcp = await createMcpTools(definitions, { tools, logger });
+    expect(namesOf(mcp)).toEqual(["web__pay", "wob__pays", "wob__research"]);
+    expect(logger.messages).toEqual([]);
+  });
+
+  it("excludes a tool of another server only when the server whose prefix it has has listed its tools", async () => {
+    await using first = await startServer("look");
+    await using second = await startServer("pay");
+    const logger = new RecordingLogger();
+    const definitions: Record<string, ServerDefinition> = {
+      web1: { url: first.url, lazy: true },
+      web2: { url: second.url },
+    };
+    const tools: ToolRules = { web1__pay: { requireApproval: true } };
+    await using mcp = await createMcpTools(definitions, { tools, logger });
+    const errors = () => logger.lines.filter((line) => line.startsWith("error:"));
+    expect(namesOf(mcp)).toEqual(["web2__pay"]);
+    expect(errors()).toEqual([]);
+    await mcp.servers.refresh("web1");
+    expect(namesOf(mcp)).toEqual(["web1__look"]);
+    expect(errors()).toEqual([expect.stringMatching(/^error: .*"web1__pay".*"web2__pay"/)]);
+  });
+
   it("is a warning if it guards nothing, or is close to nothing", async () => {
     await using fixture = await startToolset({
       name: "bank",

@@ -22,6 +22,7 @@ async function resolve(names: readonly string[], serverRules: ToolRules, allRule
   });
   const tools = await Promise.all(targets);
   const { rules, unmatched } = resolveToolRules([{ server: "s", rules: ofServer, tools }], ofAll, {
+    unlistedServers: new Set(),
     toReference: () => ANY_TOOL,
     toBaseName: ({ info }) => info.name,
     error: (message) => errors.push(message),
@@ -174,6 +175,7 @@ describe("a guard that matches nothing", () => {
     ["DELETE-*", ["delete_all", "delete_one"]],
     ["delte_*", ["delete_all", "delete_one"]],
     ["gte", ["get"]],
+    ["delete_on", ["delete_one"]],
     ["remove_all", []],
     ["x*", []],
   ])("%j excludes %j", async (key, excluded) => {
