@@ -104,7 +104,7 @@ export type ApprovalCondition = NonNullable<ToolRule["requireApproval"]>;
  * With a `naming.prefix` function, this holds for every key.
  *
  * A guard that matches no tool excludes those with a similar name, with an error in the log; any other rule without a match
- * is a warning.
+ * is a warning, or an error if an allow list then keeps no tool.
  *
  * A function decides for each tool; it may be asynchronous. If it throws, takes longer than ten seconds or returns
  * anything but a rule, a boolean or nothing, the tool is excluded, with a warning.

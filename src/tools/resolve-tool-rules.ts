@@ -217,20 +217,26 @@ function describeMisspelled(key: string, tool: RuleTarget, level: string | undef
 
 /** Describes what a rule lacks: nothing if it refers to a tool, or if it has only a guard and that applies to one. */
 function describeUnmatched(
-  { key, rule, matches }: MatchedEntry,
-  { server, tools }: Level,
+  { key, rule, reference, matches }: MatchedEntry,
+  { server, tools, matched }: Level,
   { toBaseName }: ResolveOptions,
 ): UnmatchedRule[] {
   const hasArgs = rule !== false && rule.args !== undefined;
   const isApplied = matches.some(({ isReferredTo }) => isReferredTo || (isGuard(rule) && !hasArgs));
   if (isApplied || key === "*") return [];
+  const owner = server ?? reference.server;
+  const candidates = tools.filter((tool) => owner === undefined || owner === tool.server);
+  const isEmptied =
+    candidates.length > 0 && candidates.every((tool) => matched.rules.get(tool)?.isExcluded === true);
+  const emptied = owner === undefined ? " No tool is left." : ` No tool of server "${owner}" is left.`;
   // Tools that are close to a guard are excluded.
   const close = isGuard(rule) ? [] : findCloseTools(key, tools, toBaseName);
   const text =
     matches.length > 0
       ? `${describeOnlyGuards(key, matches)}${hasArgs ? " Its args are not injected." : ""}`
       : describeNoMatch(key, { server, tools, close });
-  return [{ server, message: text, isError: hasArgs && matches.length > 0 }];
+  const isError = isEmptied || (hasArgs && matches.length > 0);
+  return [{ server, message: isEmptied ? `${text}${emptied}` : text, isError }];
 }
 
 function describeOnlyGuards(key: string, matches: readonly Match[]): string {

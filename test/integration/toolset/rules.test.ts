@@ -427,7 +427,7 @@ describe("a rule under the name that models see", () => {
   });
 
   it.each<[string, ToolRules, string]>([
-    ["an allow list", ["github__create_issue"], "warn"],
+    ["an allow list", ["github__create_issue"], "error"],
     ["a rule", { github__create_issue: { timeoutMs: 5 } }, "warn"],
   ])("is needed for the tool of a gateway, and the log has the key: %s", async (_, tools, level) => {
     await using gateway = await startServer("github__create_issue");
@@ -653,6 +653,27 @@ describe("a rule that matches nothing", () => {
     await mcp.servers.refresh("web1");
     expect(namesOf(mcp)).toEqual(["web1__look"]);
     expect(errors()).toEqual([expect.stringMatching(/^error: .*"web1__pay".*"web2__pay"/)]);
+  });
+
+  it.each<[string, Pick<ServerDefinition, "tools">, ToolRules | undefined, string]>([
+    ["a server", { tools: ["eco"] }, undefined, 'No tool of server "srv" is left.'],
+    [
+      "a server with a pattern",
+      { tools: { "*": false, "ech_*": true } },
+      undefined,
+      'No tool of server "srv" is left.',
+    ],
+    ["all servers", {}, ["eco"], "No tool is left."],
+    ["all servers, by the prefix of one", {}, ["srv__eco"], 'No tool of server "srv" is left.'],
+  ])("is an error if an allow list keeps nothing: %s", async (_, { tools: rules }, ofAll, text) => {
+    await using server = await startServer("echo");
+    const logger = new RecordingLogger();
+    const definition = { url: server.url, ...(rules === undefined ? {} : { tools: rules }) };
+    const options = { logger, ...(ofAll === undefined ? {} : { tools: ofAll }) };
+    await using mcp = await createMcpTools({ srv: definition }, options);
+    expect(namesOf(mcp)).toEqual([]);
+    expect(logger.lines).toEqual([expect.stringMatching(/^error: .*does not match.* is left\.$/)]);
+    expect(logger.messages[0]).toContain(text);
   });
 
   it("is a warning if it guards nothing, or is close to nothing", async () => {
