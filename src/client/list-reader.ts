@@ -92,6 +92,8 @@ async function readList<Item>(
       const page = await send(kind.method, cursor === undefined ? {} : { cursor }, {
         totalMs: remainingMs(),
         isIdempotent: true,
+        // A start waits for a list: a server that does not respond would hold it for several `requestMs`.
+        retriesTimeouts: false,
         isBackground,
         capability,
       });

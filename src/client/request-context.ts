@@ -22,6 +22,7 @@ export interface RequestContextOptions extends Pick<
   | "startedAt"
   | "requestMs"
   | "isIdempotent"
+  | "retriesTimeouts"
   | "isBackground"
   | "signal"
   | "cancellation"
@@ -60,6 +61,8 @@ export class RequestContext implements SessionRequest, RequestTracker {
   readonly requestMs: number;
   /** It may safely run twice. */
   readonly isIdempotent: boolean;
+  /** Whether it is sent again after it has timed out, if it may safely run twice. */
+  readonly retriesTimeouts: boolean;
   /** No caller waits for it, so it must not start a login. */
   readonly isBackground: boolean;
   /** The signal of the caller; `cancellation` follows it. */
@@ -120,6 +123,7 @@ export class RequestContext implements SessionRequest, RequestTracker {
     this.startedAt = options.startedAt;
     this.requestMs = options.requestMs;
     this.isIdempotent = options.isIdempotent;
+    this.retriesTimeouts = options.retriesTimeouts;
     this.isBackground = options.isBackground;
     this.signal = options.signal;
     this.connect = options.connect;

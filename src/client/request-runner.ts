@@ -53,6 +53,8 @@ export interface InternalRequestOptions extends RequestOptions {
   readonly toolCallId?: string | undefined;
   readonly totalMs?: number;
   readonly isIdempotent?: boolean;
+  /** @default true */
+  readonly retriesTimeouts?: boolean;
   /** No caller waits for the request, so it must not start a login. */
   readonly isBackground?: boolean;
   /** The server capability that the request requires. */
@@ -238,6 +240,7 @@ export class RequestRunner {
       requestMs: details.timeoutMs ?? timeoutMs ?? timeouts.requestMs,
       totalMs: details.totalMs ?? timeouts.totalMs,
       isIdempotent: details.isIdempotent ?? false,
+      retriesTimeouts: details.retriesTimeouts ?? true,
       isBackground: details.isBackground ?? false,
       signal,
       cancellation,

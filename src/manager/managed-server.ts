@@ -387,8 +387,8 @@ export class ManagedServer implements ToolCaller {
       this.#reconnectSchedule.stop();
       this.#setState("connected", undefined);
     } catch (error) {
-      const attempts = this.client.metrics().handshakes.failures - failuresBefore;
-      const failure = toConnectError(error, attempts, this.#clock.now() - startedAt);
+      const failedHandshakes = this.client.metrics().handshakes.failures - failuresBefore;
+      const failure = toConnectError(error, failedHandshakes, this.#clock.now() - startedAt);
       if (disconnectCount === this.#disconnectCount) {
         this.#connecting = undefined;
         // Before the event is emitted: a start that fails because of it cancels the retry.
@@ -510,9 +510,10 @@ function toRuntimeError(error: unknown): McpRuntimeError {
 }
 
 /** The error of a timeout includes the time that was waited and the number of attempts. */
-function toConnectError(error: unknown, attempts: number, ms: number): McpRuntimeError {
+function toConnectError(error: unknown, failedHandshakes: number, ms: number): McpRuntimeError {
   const failure = toRuntimeError(error);
   if (failure.kind !== "timeout") return failure;
+  const attempts = Math.max(failedHandshakes, failure.attempts);
   const tried = attempts > 1 ? `${attempts} attempts` : "1 attempt";
   const sentence = `Gave up after ${tried} and ${(ms / 1_000).toFixed(1)} s.`;
   return failure.with({ message: appendSentence(failure.message, sentence) });

@@ -168,9 +168,8 @@ export function mergeRules(rules: readonly ToolRule[]): ToolRule {
   const fields = rules
     .toReversed()
     .map((rule) => Object.entries(rule).filter(([, value]) => value !== undefined));
-  const args: Required<ToolRule>["args"] = Object.assign(
-    {},
-    ...rules.toReversed().map((rule) => rule.args ?? {}),
+  const args: Required<ToolRule>["args"] = Object.fromEntries(
+    rules.toReversed().flatMap((rule) => Object.entries(rule.args ?? {})),
   );
   const rule: ToolRule = Object.fromEntries(fields.flat());
   return Object.keys(args).length === 0 ? rule : { ...rule, args };

@@ -82,10 +82,11 @@ function mayBeSessionSpecific({ kind }: McpRuntimeError): boolean {
 
 function isRetryable(error: unknown, request: RequestContext): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
-  const { isIdempotent, wasSent, hasConnectTimedOut } = request;
+  const { isIdempotent, retriesTimeouts, wasSent, hasConnectTimedOut } = request;
   const { retry: condition } = FAILURE_POLICIES[error.kind];
   if (condition === "always") return true;
   const mayHaveBeenSent = error.kind === "timeout" && !hasConnectTimedOut;
+  if (mayHaveBeenSent && !retriesTimeouts) return false;
   const wasNotSent = !mayHaveBeenSent && !error.outcomeUnknown && !wasSent;
   return condition === "if-idempotent" && (isIdempotent || wasNotSent);
 }

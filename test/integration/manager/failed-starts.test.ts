@@ -74,7 +74,7 @@ describe("the message about a program that neither responds nor exits", () => {
   it("has the time that a start took", async () => {
     using folder = new TemporaryFolder();
     const pidFile = join(folder.path, "pid");
-    const stubborn = { ...stubbornServer(pidFile), timeouts: { connectMs: 500 } };
+    const stubborn = { ...stubbornServer(pidFile), timeouts: { connectMs: 2_000 } };
     const { message } = await rejection(createMcpTools({ stubborn }, { logger: new RecordingLogger() }));
     if (existsSync(pidFile)) await waitForExit(await readPid(pidFile));
     expect(message).toMatch(TIMES);

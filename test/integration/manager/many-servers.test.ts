@@ -207,6 +207,17 @@ describe("a start with a server that hangs in its handshake", () => {
     expect(fixture.hanging.received("initialize")).toHaveLength(2);
   });
 
+  it("and one that does not respond to tools/list fails after one request", async () => {
+    await using server = await startMcpTestServer();
+    server.addFault({ type: "hang" }, { method: "tools/list" });
+    const failure = await rejection(
+      createMcpTools({ last: { url: server.url, timeouts: { requestMs: 300 } } }),
+    );
+    expect(failure).toMatchObject({ kind: "timeout", server: "last", attempts: 1 });
+    expect(failure.message).toMatch(/within 300 ms.* Gave up after 1 attempt and \d+\.\d s\.$/);
+    expect(server.received("tools/list")).toHaveLength(1);
+  });
+
   it("of which the address cannot be resolved fails after one attempt", async () => {
     let resolutions = 0;
     const resolve = () => {
