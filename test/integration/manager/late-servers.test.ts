@@ -124,9 +124,11 @@ describe("an optional server that fails at the start", () => {
     };
     const retry = { maxRetries: 5, baseDelayMs: 1_000 };
     await using manager = new McpServerManager({ srv: { resolve, retry } });
+    const retried = new Promise<void>((resolve) =>
+      manager.clients.get("srv")?.on("requestRetried", () => resolve()),
+    );
     const refreshing = rejection(manager.refresh("srv"));
-    await eventually(() => attempts === 1);
-    await new Promise((done) => setTimeout(done, 50));
+    await retried;
     await manager.reconnect("srv");
     expect(manager.connected).toEqual(["srv"]);
     expect(await refreshing).toMatchObject({ kind: "closed" });

@@ -15,7 +15,7 @@ import {
   withdrawServer,
 } from "../../../src/manager/index.js";
 import { dynamoStore, type KeyValueStore, memoryStore, redisStore } from "../../../src/stores/index.js";
-import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 import { getChildScript } from "../../fixtures/child-scripts.js";
 import { deferred, eventually } from "../../fixtures/clients.js";
@@ -76,6 +76,12 @@ async function startRegistry(
   const registry = registryServers(store, { refreshIntervalMs: 20, ...options });
   const mcp: McpToolset = await createMcpTools({}, { registry, logger });
   return disposeWith({ store, logger, mcp }, mcp, store);
+}
+
+/** Waits for several health checks of a server, and so for as many of the others. */
+async function nextHealthChecks(server: McpTestServer): Promise<void> {
+  const checks = server.received("tools/list").length;
+  await eventually(() => server.received("tools/list").length > checks + 3);
 }
 
 describe("a server registry", () => {
@@ -247,29 +253,35 @@ describe("a server registry", () => {
 
   it("does not reconnect a server that the application disconnects during a health check", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    await using setup = await startRegistry({ allow: [new URL(server.url).origin], unhealthyAfter: 1 });
+    await using other = await startMcpTestServer({ tools: [FORECAST] });
+    const allow = [server, other].map(({ url }) => new URL(url).origin);
+    await using setup = await startRegistry({ allow, unhealthyAfter: 1 });
     await publishServer(setup.store, { name: "weather", url: server.url });
-    await untilTools(setup.mcp, "weather__forecast");
+    await publishServer(setup.store, { name: "second", url: other.url });
+    await untilTools(setup.mcp, "second__forecast", "weather__forecast");
     const undo = server.addFault({ type: "hang" }, { method: "tools/list" });
     const checks = server.received("tools/list").length;
     await eventually(() => server.received("tools/list").length > checks);
     await setup.mcp.servers.disconnect("weather");
     undo();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await nextHealthChecks(other);
     expect(setup.mcp.status()["weather"]?.state).toBe("disconnected");
     expect(setup.logger.warnings.filter((text) => text.includes("is left out"))).toEqual([]);
   });
 
   it("does not include a server again that the application has disconnected, too", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    await using setup = await startRegistry({ allow: [new URL(server.url).origin], unhealthyAfter: 1 });
+    await using other = await startMcpTestServer({ tools: [FORECAST] });
+    const allow = [server, other].map(({ url }) => new URL(url).origin);
+    await using setup = await startRegistry({ allow, unhealthyAfter: 1 });
     await publishServer(setup.store, { name: "weather", url: server.url });
-    await untilTools(setup.mcp, "weather__forecast");
+    await publishServer(setup.store, { name: "second", url: other.url });
+    await untilTools(setup.mcp, "second__forecast", "weather__forecast");
     await server.stop();
-    await untilTools(setup.mcp);
+    await untilTools(setup.mcp, "second__forecast");
     await setup.mcp.servers.disconnect("weather");
     await server.start();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await nextHealthChecks(other);
     expect(setup.mcp.status()["weather"]?.state).toBe("disconnected");
   });
 
