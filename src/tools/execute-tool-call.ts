@@ -7,13 +7,8 @@ import { RPC_CODES } from "../errors/rpc-codes.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { createApprovedCaller, notDurableError, openDurableCall } from "./durable-call.js";
-import {
-  parseAfterCallResult,
-  requireAny,
-  runHook,
-  toCallPreview,
-  toModelVisibleArgs,
-} from "./prepare-call.js";
+import { parseAfterCallResult } from "./hook-results.js";
+import { requireAny, runHook, toCallPreview, toModelVisibleArgs } from "./prepare-call.js";
 import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
 import type { BeforeToolCallInput } from "./tool-options.js";
 import type { Approval, InputSource, PreparedCall, ToolCaller, ToolRun, ToolRuntime } from "./tool-run.js";
