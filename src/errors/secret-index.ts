@@ -2,7 +2,7 @@ export const REDACTED = "[redacted]";
 
 /** Redacting shorter values would damage ordinary words. */
 export const MIN_SECRET_LENGTH = 4;
-/** So many characters of a secret are redacted even if others follow them. */
+/** If this many characters of a secret match, they are redacted, whatever follows. */
 const MAX_PREFIX_LENGTH = 512;
 /** Longer secrets are not searched for secrets that overlap them. */
 const MAX_OVERLAP_LENGTH = MAX_PREFIX_LENGTH;

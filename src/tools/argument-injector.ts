@@ -37,7 +37,7 @@ export const MASK = "***";
 /** A schema with one of these may declare parameters elsewhere. */
 const COMPOSITIONS = ["allOf", "anyOf", "oneOf", "if", "$ref", "patternProperties"];
 const MAX_NOTE_LENGTH = 500;
-/** Names of more parameters than this, multiplied by the injected ones, are not compared. */
+/** The largest number of pairs (parameter, injected name) that are compared for a suggestion. */
 const MAX_COMPARED_NAMES = 10_000;
 const REPLACED = "any value given here is replaced.";
 
