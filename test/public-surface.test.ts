@@ -265,7 +265,7 @@ describe("the public surface has", () => {
       "protocolVersion",
       "readResource",
       "readSkill",
-      "redact",
+      "redactor",
       "sendRootsListChanged",
       "serverInfo",
       "sessionId",

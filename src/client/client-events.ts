@@ -224,7 +224,7 @@ export class ClientEvents {
     this.listWarnings = new WarningLimit(server);
     this.#emitter = new TypedEmitter(
       (error) =>
-        this.#logger.error(this.redact(`A listener of server "${server}" failed: ${printValue(error)}`)),
+        this.#logger.error(this.#redact(`A listener of server "${server}" failed: ${printValue(error)}`)),
       CLIENT_CHANNELS,
     );
   }
@@ -255,17 +255,17 @@ export class ClientEvents {
   }
 
   warn(text: string, code?: WarningCode): void {
-    const message = this.redact(text);
+    const message = this.#redact(text);
     this.#logger.warn(message);
     this.#emitter.emit("warning", { server: this.#server, message, ...(code === undefined ? {} : { code }) });
   }
 
   info(text: string): void {
-    this.#logger.info(this.redact(text));
+    this.#logger.info(this.#redact(text));
   }
 
   debug(text: string): void {
-    this.#logger.debug(this.redact(text));
+    this.#logger.debug(this.#redact(text));
   }
 
   notify(notification: ServerNotification, identity: string): void {
@@ -286,9 +286,8 @@ export class ClientEvents {
     return this.#logger.isDebugEnabled?.() === true;
   }
 
-  /** Removes known secrets from a message, and truncates it. */
-  redact(message: string): string {
-    return this.#redactor.redact(message, MAX_MESSAGE_LENGTH);
+  #redact(message: string): string {
+    return this.#redactor.sanitize(message, MAX_MESSAGE_LENGTH);
   }
 }
 

@@ -14,6 +14,7 @@ import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
+import type { Redactor } from "../errors/redaction.js";
 import { excerpt, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { type ServerMetadata, type Session, SHARED_IDENTITY } from "../session/session.js";
@@ -204,11 +205,11 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
-   * Removes known secrets from a message about this server, and truncates it.
+   * Redacts the secrets of this server.
    * @internal
    */
-  redact(message: string): string {
-    return this.#components.events.redact(message);
+  get redactor(): Redactor {
+    return this.#components.redactor;
   }
 
   /** The usage instructions of the server, without hidden characters. With an `identity`, those for requests without a caller. */

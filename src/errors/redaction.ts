@@ -83,7 +83,7 @@ export class Redactor {
   }
 
   add(secrets: Iterable<string>): void {
-    for (const encoding of withJsonForms(secrets)) this.#index.add(encoding);
+    for (const encoding of toPrintedForms(secrets)) this.#index.add(encoding);
   }
 
   /**
@@ -95,7 +95,7 @@ export class Redactor {
     const known = this.#rotating.get(secret);
     const current = known?.lease.deref();
     if (current !== undefined) return current;
-    const encodings = known?.encodings ?? withJsonForms([secret, ...encodingsOf(secret)]);
+    const encodings = known?.encodings ?? toPrintedForms([secret, ...encodingsOf(secret)]);
     if (known === undefined) for (const encoding of encodings) this.#index.add(encoding);
     const lease: SecretLease = {};
     this.#rotating.delete(secret);
@@ -104,25 +104,29 @@ export class Redactor {
     return lease;
   }
 
-  /** Redacts known secrets and recognizable credentials in the first `maxLength` characters of a text. */
+  /**
+   * Redacts known secrets and recognizable credentials in the first `maxLength` characters of a text. Hidden characters are
+   * removed only if they separate the characters of a secret, so that nothing is left to find when they are removed later.
+   */
   redact(text: string, maxLength: number = MAX_TEXT_LENGTH): string {
-    if (text.length <= maxLength) return truncate(redactText(this.#index.redact(text)), maxLength);
-    const shownLength = maxLength + MAX_CUT_LENGTH;
-    const start = text.slice(0, shownLength + this.#index.maxLength);
-    const redacted = redactText(this.#index.redact(start, shownLength));
-    return truncate(`${dropCutWord(redacted)}…`, maxLength);
+    const redacted = this.#redactAsWritten(text, maxLength);
+    const visible = stripHiddenCharacters(redacted);
+    return visible === redacted || this.#isCleanText(visible)
+      ? redacted
+      : this.#redactAsWritten(visible, maxLength);
   }
 
-  /** Like `redact`, without hidden characters. They may separate the characters of a secret. */
+  /** Like `redact`, without hidden characters. */
   sanitize(text: string, maxLength: number = MAX_TEXT_LENGTH): string {
-    const redacted = this.redact(text, maxLength);
+    const redacted = this.#redactAsWritten(text, maxLength);
     const visible = stripHiddenCharacters(redacted);
-    return visible === redacted ? redacted : this.redact(visible, maxLength);
+    return visible === redacted ? redacted : this.#redactAsWritten(visible, maxLength);
   }
 
   /** Returns the beginning of a server's text as a short single line for a message. */
   excerpt(text: string): string {
-    return excerpt(this.sanitize(text));
+    // Once more, because a line break may separate the words of a secret.
+    return this.#redactAsWritten(excerpt(this.sanitize(text)), MAX_TEXT_LENGTH);
   }
 
   /** Whether a text contains a secret that is known by value, also with hidden characters in it. */
@@ -154,23 +158,23 @@ export class Redactor {
     }
   }
 
+  /** Does not see what hidden characters separate. */
+  #redactAsWritten(text: string, maxLength: number): string {
+    if (text.length <= maxLength) return truncate(redactText(this.#index.redact(text)), maxLength);
+    const shownLength = maxLength + MAX_CUT_LENGTH;
+    const start = text.slice(0, shownLength + this.#index.maxLength);
+    const redacted = redactText(this.#index.redact(start, shownLength));
+    return truncate(`${dropCutWord(redacted)}…`, maxLength);
+  }
+
   #redactItem(item: unknown): unknown {
-    if (typeof item === "string") return this.#redactRecorded(item, MAX_RECORDED_LENGTH);
+    if (typeof item === "string") return this.redact(item, MAX_RECORDED_LENGTH);
     if (typeof item === "number") return this.#index.has(String(item)) ? REDACTED : item;
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
     const isClean = Object.keys(item).every((key) => !this.containsSecret(key));
     return isClean
       ? item
-      : Object.fromEntries(
-          Object.entries(item).map(([key, child]) => [this.#redactRecorded(key, MAX_TEXT_LENGTH), child]),
-        );
-  }
-
-  /** Hidden characters are a part of what is recorded: they are removed only if they separate the characters of a secret. */
-  #redactRecorded(text: string, maxLength: number): string {
-    const redacted = this.redact(text, maxLength);
-    const visible = stripHiddenCharacters(redacted);
-    return visible === redacted || this.#isCleanText(visible) ? redacted : this.redact(visible, maxLength);
+      : Object.fromEntries(Object.entries(item).map(([key, child]) => [this.redact(key), child]));
   }
 
   #isCleanText(text: string): boolean {
@@ -237,6 +241,9 @@ export class Redactor {
   }
 }
 
+/** What quotes the text of a server needs. Hidden characters are removed and secrets redacted in one step. */
+export type TextRedactor = Pick<Redactor, "sanitize" | "excerpt">;
+
 /** Removes hidden characters from what `inspect` has printed, which escapes some of them in strings. */
 function toVisible(inspected: string): string {
   const unescaped = inspected.replace(/\\(?:x([\dA-F]{2})|[bfr])/g, (_, code: string = "0") =>
@@ -251,9 +258,13 @@ function dropCutWord(text: string): string {
   return text.slice(0, text.length - lastWord.length);
 }
 
-/** Each secret verbatim, and escaped as in JSON or in the output of `inspect`. */
-function withJsonForms(secrets: Iterable<string>): string[] {
-  const forms = Array.from(secrets, (secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+/** Each secret verbatim, escaped as in JSON or in the output of `inspect`, and as it is shown. */
+function toPrintedForms(secrets: Iterable<string>): string[] {
+  const forms = Array.from(secrets, (secret) => [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    stripHiddenCharacters(secret),
+  ]);
   return [...new Set(forms.flat())];
 }
 

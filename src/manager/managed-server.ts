@@ -22,6 +22,7 @@ import {
 import { withServerSettings } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
 import { isUnauthorized, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { TextRedactor } from "../errors/redaction.js";
 import { appendSentence, printValue } from "../errors/sanitize-text.js";
 import { isDeepEqual } from "../json/json.js";
 import type { TypedEmitter } from "../telemetry/typed-emitter.js";
@@ -227,8 +228,8 @@ export class ManagedServer implements ToolCaller {
     return this.#initialTools;
   }
 
-  redact(message: string): string {
-    return this.client.redact(message);
+  get redactor(): TextRedactor {
+    return this.client.redactor;
   }
 
   get output(): ServerOutput | undefined {

@@ -314,5 +314,5 @@ function warnAboutTool(
 }
 
 function describeTool(message: string, tool: string, { caller, server }: ServerTools): string {
-  return caller.redact(`Server "${server}", tool "${excerpt(tool)}": ${message}`);
+  return caller.redactor.sanitize(`Server "${server}", tool "${excerpt(tool)}": ${message}`);
 }

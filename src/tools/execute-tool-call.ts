@@ -4,7 +4,6 @@ import { ToolResult } from "../client/tool-result.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { RPC_CODES } from "../errors/rpc-codes.js";
-import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { createApprovedCaller, notDurableError, openDurableCall } from "./durable-call.js";
 import { parseAfterCallResult } from "./hook-results.js";
@@ -252,7 +251,7 @@ function isInvalidParams(error: unknown): error is McpRuntimeError {
 }
 
 function missingToolError(runtime: ToolRuntime, result: ToolResult): McpRuntimeError {
-  const serverText = excerpt(runtime.caller.redact(result.text()));
+  const serverText = runtime.caller.redactor.excerpt(result.text());
   const detail = serverText === "" ? "." : `. The server responded: ${serverText}`;
   const text = `Server "${runtime.server}" does not list a tool "${runtime.schema.info.name}"${detail}`;
   return callError(runtime, classifyFailure({ isToolMissing: true }), text, { attempts: 1 });
@@ -296,9 +295,12 @@ function enforceOutputSchema(runtime: ToolRuntime, result: ToolResult): void {
   for (const warning of outputValidator.takeWarnings()) warn(warning);
   if (issues.length === 0) return;
   const lines = issues.map(({ path, message }) => `${path === "" ? "structuredContent" : path}: ${message}`);
-  const text = caller.redact(`The result does not match the output schema: ${lines.join("; ")}`);
+  const text = caller.redactor.sanitize(`The result does not match the output schema: ${lines.join("; ")}`);
   if (settings.outputValidation === "error") {
-    const redacted = issues.map(({ path, message }) => ({ path, message: caller.redact(message) }));
+    const redacted = issues.map(({ path, message }) => ({
+      path,
+      message: caller.redactor.sanitize(message),
+    }));
     throw invalidResultError(runtime, new Error(text), redacted);
   }
   warn(text);

@@ -3,7 +3,7 @@ import type { ToolArtifact, ToolFailure } from "./content/tool-content.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { type FailureDetails, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { RPC_CODES } from "../errors/rpc-codes.js";
-import { excerpt, printValue } from "../errors/sanitize-text.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { MAX_MESSAGE_LENGTH, Redactor } from "../errors/redaction.js";
 import { collectUrlForms } from "../config/collect-secrets.js";
 import type { ToolRun, ToolRuntime } from "./tool-run.js";
@@ -24,7 +24,7 @@ export function callError(
 /** The tool ran and returned an error result. */
 export function toolError(runtime: ToolRuntime, result: ToolResult): McpRuntimeError {
   const { schema, server, caller } = runtime;
-  const serverText = excerpt(caller.redact(result.text()));
+  const serverText = caller.redactor.excerpt(result.text());
   const text = `Tool "${schema.info.name}" of server "${server}" reported an error: ${serverText}`;
   return callError(runtime, "tool-error", text, { attempts: 1 });
 }

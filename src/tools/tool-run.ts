@@ -9,6 +9,7 @@ import type { CallContext } from "../config/call-context.js";
 import type { ServerOutput } from "../config/output-options.js";
 import type { ApprovalCondition, InputValidation, ToolRule } from "../config/tool-rules.js";
 import { configError, type McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { TextRedactor } from "../errors/redaction.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ProgressReporter } from "./progress-reporter.js";
@@ -24,8 +25,8 @@ export interface ToolCaller {
   ): string;
   /** Throws `denied` for a tool that its pin blocks. */
   assertNotBlocked?(tool: string): void;
-  /** Removes known secrets, such as sensitive arguments, from a message about the server. */
-  redact(message: string): string;
+  /** Redacts known secrets, such as sensitive arguments, in the texts of the server. */
+  readonly redactor: TextRedactor;
   /** The output options of the server. Read for each call: a server may be resolved after its tools were created. */
   readonly output?: ServerOutput | undefined;
   /** The total timeout of the server; 0 means no limit. Read for each call, like the output options. */

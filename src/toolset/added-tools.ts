@@ -57,7 +57,7 @@ export function withAddedTools(
         return caller.totalMs;
       },
       assertNotBlocked: (name) => caller.assertNotBlocked?.(name),
-      redact: (message) => caller.redact(message),
+      redactor: caller.redactor,
       identityOf: (options) => caller.identityOf(options),
       callTool: async (call, options) => {
         const tool = added.get(call.name);

@@ -4,6 +4,7 @@ import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import { ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import { SERVER_DEFAULTS } from "../config/server-config.js";
+import { Redactor } from "../errors/redaction.js";
 import { WarningLimit } from "../telemetry/warning-limit.js";
 import type { CreateToolsOptions, ServerTools } from "../tools/create-tools.js";
 import type { IdentifyCaller, LargeResultStore } from "../tools/large-results/large-result-store.js";
@@ -56,7 +57,7 @@ export function createReadResultTool(
       closed,
       output: { contentChars: Number.MAX_SAFE_INTEGER },
       totalMs: SERVER_DEFAULTS.timeouts.totalMs,
-      redact: (message) => message,
+      redactor: new Redactor(),
       identityOf: () => "",
       callTool: async (call, options) => {
         const text = await readResult(resultStore, call, options);

@@ -6,14 +6,15 @@ import {
   McpClient,
   type McpRuntimeError,
 } from "../../../src/index.js";
-import { startMcpTestServer } from "../../../src/testing/index.js";
-import { createTestClient, deferred, echo, rejection, times } from "../../fixtures/clients.js";
+import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { createTestClient, deferred, echo, NO_RETRY, rejection, times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
 import { openStream, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { SseServer } from "../../fixtures/sse-server.js";
+import { startToolset } from "../../fixtures/toolsets.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const SECRET = "canary-7f3a91-secret";
@@ -174,6 +175,40 @@ describe("is redacted when the server echoes it:", () => {
       expect((await inFlight).isError).toBe(true);
       expect(JSON.stringify(readRecord())).toContain("is invalid");
       expect(JSON.stringify(readRecord())).not.toContain("first-");
+    },
+  );
+
+  describe.each(["\u200b", "\u001b[0m", "\ufeff"])(
+    "a header, with %j between its characters, by a tool",
+    (hidden) => {
+      const split = `bad token ${SECRET.slice(0, 6)}${hidden}${SECRET.slice(6)}`;
+      const definition = { headers: { authorization: `Bearer ${SECRET}` }, ...NO_RETRY };
+      const failing: TestTool = {
+        name: "pay",
+        run: () => ({ isError: true, content: [{ type: "text", text: split }] }),
+      };
+
+      it("in an error result", async () => {
+        await using fixture = await startToolset({ tools: [failing], definition });
+        const failure = await rejection(fixture.tool.invoke({}));
+        expect(failure.message).toMatch(/bad token \[redacted\]$/);
+        expect(printAll(failure)).not.toContain(SECRET);
+        const { artifact } = await fixture.call({});
+        expect(artifact).toMatchObject({ error: { message: failure.message } });
+      });
+
+      it("in the error result of a tool that the server does not list anymore", async () => {
+        await using fixture = await startToolset({ tools: [failing], definition, options: { live: false } });
+        const content = [{ type: "text", text: split }];
+        fixture.server.addFault(
+          { type: "result", result: { isError: true, content } },
+          { method: "tools/call" },
+        );
+        fixture.server.addFault({ type: "result", result: { tools: [] } }, { method: "tools/list" });
+        const failure = await rejection(fixture.tool.invoke({}));
+        expect(failure).toMatchObject({ kind: "not-found" });
+        expect(failure.message).toContain("The server responded: bad token [redacted]");
+      });
     },
   );
 

@@ -125,6 +125,28 @@ describe("a secret is redacted", () => {
     expect(redactor.redactJson(value)).toEqual(value);
   });
 
+  it("if a line break separates its words in an excerpt", () => {
+    expect(new Redactor(["open sesame"]).excerpt("sent open\n\u200bsesame!")).toBe("sent [redacted]!");
+  });
+
+  it("without the hidden characters that it has itself", () => {
+    expect(new Redactor(["open\u00adsesame"]).redact("sent opensesame")).toBe("sent [redacted]");
+  });
+
+  it.each(["\u200b", "\r", "\u001b[31m", "\ufeff"])(
+    "before %j between its characters can be removed from what is returned",
+    (hidden) => {
+      const text = `a${hidden}b sk-${hidden}canary`;
+      const redacted = redactor.redact(text);
+      expect(redacted).toBe("ab [redacted]");
+      expect(redactor.redact(`a${hidden}b`)).toBe(`a${hidden}b`);
+      for (const offset of times(80, (n) => 80 + n)) {
+        const shown = redactor.redact(`${"x".repeat(offset)}${text}${" more".repeat(99)}`, 120);
+        expect(stripHiddenCharacters(shown)).not.toMatch(/sk-c|canary/);
+      }
+    },
+  );
+
   it("if it was truncated before", () => {
     expect(redactor.redact('got "sk-can…')).toBe('got "[redacted]…');
   });
