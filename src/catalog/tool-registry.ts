@@ -6,6 +6,7 @@ import { SHARED_IDENTITY } from "../session/session.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import { hasMethods, option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { MAX_MESSAGE_LENGTH, type TextRedactor } from "../errors/redaction.js";
 import { excerpt, printValue, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
 import { describeChange } from "../json-schema/diff/parameter-change.js";
@@ -99,6 +100,8 @@ export interface RegistryClient {
   readonly name: string;
   /** Identifies address and credentials without revealing them; part of the store key. */
   readonly fingerprint: string;
+  /** @internal Redacts the secrets of the server. */
+  readonly redactor?: TextRedactor;
   /** A client that is `closed` is not used, because that would reopen it. */
   readonly state: ClientState;
   /** What the server reports about itself; `undefined` before the first session. */
@@ -224,13 +227,13 @@ export class ToolRegistry implements AsyncDisposable {
   async #updateToolset(server: string, tool: string): Promise<void> {
     const { signal } = this.#closed;
     const client = this.#toolset.clients[server];
-    const catalog = client === undefined ? undefined : CATALOGS.get(client);
-    if (catalog === undefined || client?.state === "closed") return;
+    const catalog = client && CATALOGS.get(client);
+    if (client === undefined || catalog === undefined || client.state === "closed") return;
     const known = await catalog.getCached();
     if (known === undefined || known.some(({ name }) => name === tool)) return;
     await catalog.refresh({ signal }).catch((error: unknown) => {
       const text = `The tools of server "${server}" could not be updated after tool "${tool}" was found: ${printValue(error)}`;
-      if (!signal.aborted) this.#settings.logger.warn(text);
+      if (!signal.aborted) this.#warn(client, text);
     });
   }
 
@@ -279,7 +282,7 @@ export class ToolRegistry implements AsyncDisposable {
     const { signal } = this.#closed;
     const { record } = this.#getEntry(client);
     if (!hasSharedIdentity(client) || client.state === "closed" || signal.aborted) return record;
-    const { now, logger } = this.#settings;
+    const { now } = this.#settings;
     const { name: server } = client;
     try {
       const listed = await client.listTools({ signal }, { isBackground });
@@ -290,7 +293,10 @@ export class ToolRegistry implements AsyncDisposable {
       return await this.#publish(client, current, listed);
     } catch (error) {
       if (signal.aborted) return record;
-      logger.warn(`Server "${server}" could not be listed for the tool registry: ${printValue(error)}`);
+      this.#warn(
+        client,
+        `Server "${server}" could not be listed for the tool registry: ${printValue(error)}`,
+      );
       const since = record.health.state === "failing" ? record.health.since : now();
       return this.#publish(client, { ...record, health: { state: "failing", since } });
     }
@@ -315,7 +321,7 @@ export class ToolRegistry implements AsyncDisposable {
       (hashes.get(name) ?? hash) === hash ? [] : [name],
     );
     if (changed.length > 0)
-      this.#settings.logger.warn(describeSchemaChanges(client.name, changed, entry.listed, listed));
+      this.#warn(client, describeSchemaChanges(client.name, changed, entry.listed, listed));
     if (listed !== undefined || changed.length > 0) entry.listed = listed;
     entry.record = record;
   }
@@ -353,17 +359,22 @@ export class ToolRegistry implements AsyncDisposable {
 
   /** A failing store is logged and skipped. */
   async #tryStore<T>(
-    { name, fingerprint }: RegistryClient,
+    client: RegistryClient,
     operation: "read" | "written",
     work: (key: string) => Promise<T>,
   ): Promise<T | undefined> {
+    const { name, fingerprint } = client;
     try {
       return await work(`registry/${FORMAT}/${toStoreKeyPrefix(name, fingerprint)}`);
     } catch (error) {
       const text = `The registry record of server "${name}" could not be ${operation}: ${printValue(error)}`;
-      if (!this.#closed.signal.aborted) this.#settings.logger.warn(text);
+      if (!this.#closed.signal.aborted) this.#warn(client, text);
       return undefined;
     }
+  }
+
+  #warn({ redactor }: RegistryClient, text: string): void {
+    this.#settings.logger.warn(redactor?.sanitize(text, MAX_MESSAGE_LENGTH) ?? text);
   }
 
   /** Runs one operation per server at a time; concurrent callers share its result. */

@@ -4,7 +4,8 @@ import type { Clock } from "../async/clock.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import { findOptionsProblem, optionKeys } from "../config/parse-options.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt, printValue } from "../errors/sanitize-text.js";
+import type { TextRedactor } from "../errors/redaction.js";
+import { printValue } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, isStringArray } from "../json/json.js";
 import type { CallOutcome, OutcomeDetails, ToolCall } from "./call-options.js";
@@ -23,6 +24,8 @@ export interface DependentCall<Call extends ToolCall = ToolCall> {
 interface CallPlanOptions<Call extends ToolCall> {
   /** `undefined`: the calls are for several servers. */
   readonly server?: string;
+  /** For the results of the calls that others need. */
+  readonly redactor: TextRedactor;
   /** @default 16 */
   readonly concurrency: number | undefined;
   /** Ends the wait for the function of a dependent call. */
@@ -60,7 +63,7 @@ const DEFAULT_CONCURRENCY = 16;
  */
 export async function runCalls<Call extends ToolCall>(
   calls: readonly (Call | DependentCall<Call>)[],
-  { server, concurrency = DEFAULT_CONCURRENCY, signal, tryCall }: CallPlanOptions<Call>,
+  { server, redactor, concurrency = DEFAULT_CONCURRENCY, signal, tryCall }: CallPlanOptions<Call>,
 ): Promise<CallOutcome[]> {
   const invalidCall = (path: string, message: string) =>
     configError("The call to callTools", [{ path, message }], server === undefined ? {} : { server });
@@ -75,7 +78,9 @@ export async function runCalls<Call extends ToolCall>(
   const outcomes: CallOutcome[] = Array.from({ length: calls.length });
   await mapConcurrent(order, concurrency, async (index) => {
     const call = calls[index] as Call | DependentCall<Call>;
-    const outcome = isDependent<Call>(call) ? runDependent(call, byId, { signal, tryCall }) : tryCall(call);
+    const outcome = isDependent<Call>(call)
+      ? runDependent(call, byId, { redactor, signal, tryCall })
+      : tryCall(call);
     if (typeof call?.id === "string") byId.set(call.id, outcome);
     outcomes[index] = await outcome;
   });
@@ -85,7 +90,7 @@ export async function runCalls<Call extends ToolCall>(
 async function runDependent<Call extends ToolCall>(
   { id = randomUUID(), dependsOn, call: createCall }: DependentCall<Call>,
   byId: ReadonlyMap<string, Promise<CallOutcome>>,
-  { signal, tryCall }: Pick<CallPlanOptions<Call>, "signal" | "tryCall">,
+  { redactor, signal, tryCall }: Pick<CallPlanOptions<Call>, "redactor" | "signal" | "tryCall">,
 ): Promise<CallOutcome> {
   const startedAt = performance.now();
   const fail = (error: McpRuntimeError): CallOutcome => {
@@ -96,7 +101,7 @@ async function runDependent<Call extends ToolCall>(
   for (const dependency of dependsOn) {
     const outcome = await byId.get(dependency);
     if (outcome?.ok === true && !outcome.result.isError) found.push([dependency, outcome.result]);
-    else return fail(dependencyError(id, dependency, outcome));
+    else return fail(dependencyError(id, dependency, outcome, redactor));
   }
   let call: Call;
   try {
@@ -115,9 +120,14 @@ async function runDependent<Call extends ToolCall>(
   return tryCall(call);
 }
 
-function dependencyError(id: string, dependency: string, outcome: CallOutcome | undefined): McpRuntimeError {
+function dependencyError(
+  id: string,
+  dependency: string,
+  outcome: CallOutcome | undefined,
+  redactor: TextRedactor,
+): McpRuntimeError {
   const cause = outcome?.ok === false ? outcome.error : undefined;
-  const reason = excerpt(outcome?.ok === true ? outcome.result.text() : (cause?.message ?? ""));
+  const reason = redactor.excerpt(outcome?.ok === true ? outcome.result.text() : (cause?.message ?? ""));
   const text = `The call "${id}" was not sent: the call "${dependency}", whose result it needs, failed: ${reason}`;
   return new McpRuntimeError("not-sent", text, { cause });
 }

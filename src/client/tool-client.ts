@@ -129,11 +129,12 @@ export class ToolClient {
     calls: readonly (ToolCall | DependentCall)[],
     options: CallToolsOptions,
   ): Promise<CallOutcome[]> {
-    const { server } = this.#deps;
+    const { server, redactor } = this.#deps;
     assertRequestOptions(server, options, CALL_TOOLS_OPTIONS);
     const { concurrency, ...callOptions } = options;
     return runCalls(calls, {
       server,
+      redactor,
       concurrency,
       signal: callOptions.signal,
       tryCall: (call) => this.tryCall(call, callOptions),

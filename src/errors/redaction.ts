@@ -77,13 +77,26 @@ interface RotatingSecret {
 export class Redactor {
   readonly #index = new SecretIndex();
   readonly #rotating = new Map<string, RotatingSecret>();
+  /** The redactors that include this one. */
+  readonly #followers = new Set<Redactor>();
 
   constructor(secrets: Iterable<string> = []) {
     this.add(secrets);
   }
 
   add(secrets: Iterable<string>): void {
-    for (const encoding of toPrintedForms(secrets)) this.#index.add(encoding);
+    for (const encoding of toPrintedForms(secrets)) this.#addEncoding(encoding);
+  }
+
+  /** Redacts the secrets of another redactor, too, also those that it gets later: for messages about several servers. */
+  include(other: Redactor): void {
+    other.#followers.add(this);
+    for (const encoding of other.#index) this.#addEncoding(encoding);
+  }
+
+  exclude(other: Redactor): void {
+    if (!other.#followers.delete(this)) return;
+    for (const encoding of other.#index) this.#removeEncoding(encoding);
   }
 
   /**
@@ -96,7 +109,7 @@ export class Redactor {
     const current = known?.lease.deref();
     if (current !== undefined) return current;
     const encodings = known?.encodings ?? toPrintedForms([secret, ...encodingsOf(secret)]);
-    if (known === undefined) for (const encoding of encodings) this.#index.add(encoding);
+    if (known === undefined) for (const encoding of encodings) this.#addEncoding(encoding);
     const lease: SecretLease = {};
     this.#rotating.delete(secret);
     this.#rotating.set(secret, { encodings, lease: new WeakRef(lease) });
@@ -236,8 +249,18 @@ export class Redactor {
       const [secret, rotating] = oldest;
       this.#rotating.delete(secret);
       if (rotating.lease.deref() !== undefined) this.#rotating.set(secret, rotating);
-      else for (const encoding of rotating.encodings) this.#index.remove(encoding);
+      else for (const encoding of rotating.encodings) this.#removeEncoding(encoding);
     }
+  }
+
+  #addEncoding(encoding: string): void {
+    this.#index.add(encoding);
+    for (const follower of this.#followers) follower.#addEncoding(encoding);
+  }
+
+  #removeEncoding(encoding: string): void {
+    this.#index.remove(encoding);
+    for (const follower of this.#followers) follower.#removeEncoding(encoding);
   }
 }
 

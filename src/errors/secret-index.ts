@@ -53,6 +53,11 @@ export class SecretIndex {
     return this.#counts.has(text);
   }
 
+  /** Each secret as often as it was added. */
+  *[Symbol.iterator](): Generator<string> {
+    for (const [secret, count] of this.#counts) for (let left = count; left > 0; left -= 1) yield secret;
+  }
+
   /** Ignores secrets that are too short. */
   add(secret: string): void {
     if (secret.length < MIN_SECRET_LENGTH) return;

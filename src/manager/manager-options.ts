@@ -1,12 +1,13 @@
 import { availableParallelism } from "node:os";
 import type { McpClientOptions } from "../client/client-components.js";
-import { createConsoleLogger } from "../telemetry/logger.js";
+import { createConsoleLogger, redactLogger } from "../telemetry/logger.js";
 import { type Clock, systemClock } from "../async/clock.js";
 import type { AllowAddress } from "../config/address-policy.js";
 import { describeServerOption } from "../config/server-schema.js";
 import { CLIENT_INFO_SCHEMA } from "../config/parse-options.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { CACHE_DEFAULTS } from "../catalog/tool-catalog.js";
+import { Redactor } from "../errors/redaction.js";
 import { omitUndefined } from "../json/json.js";
 import { limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -176,6 +177,9 @@ export interface ManagerSettings extends Required<
   readonly allowAddress?: AllowAddress | undefined;
   readonly client: McpClientOptions;
   readonly catalog: CatalogSettings;
+  /** Redacts the secrets of all servers. */
+  readonly redactor: Redactor;
+  /** Redacts the secrets of all servers. */
   readonly warn: (message: string) => void;
 }
 
@@ -183,7 +187,8 @@ export function resolveManagerOptions(options: McpServerManagerOptions): Manager
   const parsed = parseOptions(MANAGER_OPTIONS_SCHEMA, options, { subject: "The options object" });
   const { cache, pin, clientInfo, reconnection, ...remaining } = parsed;
   const { logger = createConsoleLogger(), clock = systemClock, ...others } = remaining;
-  const warn = (message: string) => logger.warn(message);
+  const redactor = new Redactor();
+  const { warn } = redactLogger(logger, redactor);
   return {
     ...MANAGER_DEFAULTS,
     programConcurrency: 4 * availableParallelism(),
@@ -196,6 +201,7 @@ export function resolveManagerOptions(options: McpServerManagerOptions): Manager
     clock,
     client: { clientInfo, logger, clock },
     catalog: resolveCatalogOptions({ cache, pin }, warn, clock),
+    redactor,
     warn,
   };
 }

@@ -239,6 +239,7 @@ export class ServerSet {
     const server = new ManagedServer(config, this);
     const { client } = server;
     this.#servers.set(config.name, server);
+    this.settings.redactor.include(client.redactor);
     for (const [subscribe, unsubscribers] of this.#clientSubscriptions)
       unsubscribers.set(client, subscribe(client));
     return server;
@@ -264,6 +265,7 @@ export class ServerSet {
       unsubscribers.get(client)?.();
       unsubscribers.delete(client);
     }
+    this.settings.redactor.exclude(client.redactor);
     this.events.emit("toolsChanged", { server: name });
     await this.#finishClosing(server, server.close({}));
   }

@@ -1,3 +1,4 @@
+import { MAX_MESSAGE_LENGTH, type TextRedactor } from "../errors/redaction.js";
 import { ignoreRejection, isPromiseLike } from "../json/json.js";
 
 const LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
@@ -80,6 +81,15 @@ export function toSafeLogger(logger: Logger): Logger {
 }
 
 const safeLoggers = new WeakSet<Logger>();
+
+type RedactedMethods = Pick<Logger, "debug" | "warn" | "error">;
+
+/** Returns the methods of a logger that redact what is logged. */
+export function redactLogger(logger: RedactedMethods, redactor: TextRedactor): RedactedMethods {
+  const log = (level: keyof RedactedMethods) => (message: string) =>
+    logger[level](redactor.sanitize(message, MAX_MESSAGE_LENGTH));
+  return { debug: log("debug"), warn: log("warn"), error: log("error") };
+}
 
 /**
  * Identifies a warning for programs.

@@ -313,6 +313,6 @@ function warnAboutTool(
   source.warnings.warn(describeTool(message, tool, source), options);
 }
 
-function describeTool(message: string, tool: string, { caller, server }: ServerTools): string {
-  return caller.redactor.sanitize(`Server "${server}", tool "${excerpt(tool)}": ${message}`);
+function describeTool(message: string, tool: string, { server }: ServerTools): string {
+  return `Server "${server}", tool "${excerpt(tool)}": ${message}`;
 }

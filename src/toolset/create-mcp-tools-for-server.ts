@@ -6,6 +6,7 @@ import { parseAgent } from "../config/parse-agent.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { ignoreRejection } from "../json/json.js";
+import { redactLogger } from "../telemetry/logger.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { createTools, warnUnmatchedRules } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
@@ -34,8 +35,9 @@ import { createIdentify, withServerRules } from "./tool-list.js";
  */
 export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
   const factory = resolveFactoryOptions(SERVER_TOOLS_OPTIONS_SCHEMA, options, "none");
-  const { create, catalog: settings, addedTools } = factory;
+  const { catalog: settings, addedTools } = factory;
   const { client } = factory.options;
+  const create = { ...factory.create, ...redactLogger(factory.create, client.redactor) };
   const [parsed] = parseResource(resource, create.warn);
   if (parsed === undefined) return [];
   if (!parsed.isEnabled) {

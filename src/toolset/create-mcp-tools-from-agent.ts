@@ -47,7 +47,7 @@ export async function createMcpToolsFromAgent(
     () => resolveFactoryOptions(AGENT_TOOLS_OPTIONS_SCHEMA, options, "none"),
     () => parseAgent(agent),
   );
-  const { create, addedTools } = settings;
+  const { create, redactor, addedTools } = settings;
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
   const enabled = resources.filter(({ isEnabled }) => isEnabled);
@@ -66,6 +66,7 @@ export async function createMcpToolsFromAgent(
   const tools = new ToolList({
     servers: manager.serverSet,
     create,
+    redactor,
     toServerTools: (name, listed) => {
       const resource = byName.get(name);
       if (resource !== undefined && listed !== undefined) warnUnlisted(resource, listed);

@@ -43,11 +43,12 @@ export async function createMcpTools<Name extends string>(
     () => resolveFactoryOptions(TOOLS_OPTIONS_SCHEMA, options, "server"),
     () => parseServerConfigs(servers),
   );
-  const { create, addedTools } = settings;
+  const { create, redactor, addedTools } = settings;
   const manager = new McpServerManager(servers, settings.manager);
   const tools = new ToolList({
     servers: manager.serverSet,
     create,
+    redactor,
     toServerTools: toListedTools,
     addedTools,
   });

@@ -5,6 +5,7 @@ import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/server-features.js";
 import { suggestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
 import { joinNames, printValue } from "../errors/sanitize-text.js";
 import type { ManagedServer } from "../manager/managed-server.js";
 import { unwrapServers } from "../manager/server-errors.js";
@@ -49,6 +50,8 @@ export function toListedTools(
 interface ToolListDependencies {
   readonly servers: ServerSet;
   readonly create: Omit<CreateToolsOptions, "onApprovalDecided">;
+  /** Of the messages of `create`. */
+  readonly redactor: Redactor;
   /** Selects the tools of a server. Returns `undefined` if it must be listed first. */
   readonly toServerTools: (
     server: string,
@@ -91,8 +94,9 @@ export class ToolList {
   #cancelPause: (() => void) | undefined;
 
   constructor(deps: ToolListDependencies) {
-    const { servers, create } = deps;
+    const { servers, create, redactor } = deps;
     this.#deps = deps;
+    redactor.include(servers.settings.redactor);
     this.#changes = new TypedEmitter((error) => create.warn(`An event listener threw: ${printValue(error)}`));
     this.#createOptions = {
       ...create,
@@ -161,12 +165,24 @@ export class ToolList {
     if (tool === undefined) {
       if (server !== undefined) this.#deps.servers.get(server);
       const candidates = await filterTools(this.visible.filter(isCandidate), config);
-      throw createNotFoundError(candidates, call, this.#deps.servers.serversWithoutTools);
+      throw this.#createNotFoundError(candidates, call);
     }
     if (another === undefined) return tool;
     const servers = matches.map(({ listed }) => `"${listed.server}"`).join(", ");
     const text = `Several servers have a tool "${name}": ${servers}. Specify one: { server, name }.`;
     throw new McpRuntimeError("invalid-config", text, { tool: name });
+  }
+
+  /** Servers choose the names of tools, and may put a secret into one. */
+  #createNotFoundError(candidates: readonly McpTool[], { name, server }: ToolsetCall): McpRuntimeError {
+    const { serversWithoutTools, settings } = this.#deps.servers;
+    const names = candidates.map((tool) => tool.name);
+    const where = server === undefined ? "This toolset" : `Server "${server}"`;
+    const available = joinNames(names, MAX_NAMES) || "none";
+    const pending =
+      serversWithoutTools.length === 0 ? "" : ` Not listed yet: ${serversWithoutTools.join(", ")}.`;
+    const text = `${where} has no tool "${name}"; available tools: ${available}.${suggestMatch(name, names)}${pending}`;
+    return new McpRuntimeError("not-found", settings.redactor.sanitize(text), { server, tool: name });
   }
 
   onChange(listener: (event: { readonly server: string }) => void): () => void {
@@ -393,20 +409,6 @@ function findByName(tools: readonly McpTool[], name: string): readonly McpTool[]
 }
 
 const MAX_NAMES = 20;
-
-function createNotFoundError(
-  candidates: readonly McpTool[],
-  { name, server }: ToolsetCall,
-  serversWithoutTools: readonly string[],
-): McpRuntimeError {
-  const names = candidates.map((tool) => tool.name);
-  const where = server === undefined ? "This toolset" : `Server "${server}"`;
-  const available = joinNames(names, MAX_NAMES) || "none";
-  const pending =
-    serversWithoutTools.length === 0 ? "" : ` Not listed yet: ${serversWithoutTools.join(", ")}.`;
-  const text = `${where} has no tool "${name}"; available tools: ${available}.${suggestMatch(name, names)}${pending}`;
-  return new McpRuntimeError("not-found", text, { server, tool: name });
-}
 
 /** Typed as mutable: LangChain's `bindTools` and `createReactAgent` do not accept a readonly array. */
 function freezeArray(tools: McpTool[]): McpTool[] {

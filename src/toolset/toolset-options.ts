@@ -9,6 +9,7 @@ import type {
 } from "../config/server-definition.js";
 import { describeServerOption } from "../config/server-schema.js";
 import type { ToolRules } from "../config/tool-rules.js";
+import { Redactor } from "../errors/redaction.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import {
   CATALOG_FIELDS,
@@ -21,7 +22,7 @@ import {
   type StartOptions,
 } from "../manager/manager-options.js";
 import type { RegistryServers } from "../manager/registry-servers.js";
-import { createConsoleLogger } from "../telemetry/logger.js";
+import { createConsoleLogger, redactLogger } from "../telemetry/logger.js";
 import type { CreateToolsOptions } from "../tools/create-tools.js";
 import type { ToolFilter } from "../tools/tool-filter.js";
 import { type Naming, NAMING_SCHEMA, resolveNaming } from "../tools/tool-names.js";
@@ -152,24 +153,24 @@ export function resolveFactoryOptions<Options extends FactoryOptions & CatalogOp
 ) {
   const parsed = parseOptions(schema, options, { subject: "The options object" });
   const { naming, tools, filter, agentInput, logger = createConsoleLogger() } = parsed;
-  const warn = (message: string) => logger.warn(message);
+  const redactor = new Redactor();
+  const log = redactLogger(logger, redactor);
   const create: Omit<CreateToolsOptions, "onApprovalDecided"> = {
     naming: resolveNaming(naming, defaultPrefix),
     settings: resolveToolOptions(parsed),
     rules: new RuleSet(tools),
     filter,
     agentInput,
-    warn,
-    debug: (message: string) => logger.debug(message),
-    error: (message: string) => logger.error(message),
+    ...log,
   };
   const shared = Object.fromEntries(MANAGER_KEYS.map((key) => [key, parsed[key]]));
   const manager: McpServerManagerOptions = omitUndefined({ ...shared, logger });
   return {
     options: parsed,
     create,
+    redactor,
     manager,
-    catalog: resolveCatalogOptions(parsed, warn),
+    catalog: resolveCatalogOptions(parsed, log.warn),
     addedTools: {
       resources: parsed.resourceTools ?? TOOL_DEFAULTS.resourceTools,
       skills: parsed.skillTools ?? TOOL_DEFAULTS.skillTools,

@@ -226,7 +226,9 @@ export class Toolset<Name extends string> implements AsyncDisposable {
     assertOptions(options, CALL_MANY_OPTIONS, { subject: "The call to callTools" });
     const { concurrency, ...each } = options;
     const signal = combineSignals(each.signal, (each.config as RunnableConfig | undefined)?.signal);
-    return runCalls(calls, { concurrency, signal, tryCall: (call) => this.tryCallTool(call, each) });
+    const { redactor } = this.#serverSet.settings;
+    const tryCall = (call: ToolsetCall<Name>) => this.tryCallTool(call, each);
+    return runCalls(calls, { redactor, concurrency, signal, tryCall });
   }
 
   /**

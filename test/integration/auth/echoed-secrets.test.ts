@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import {
   type CallContext,
+  createMcpTools,
   createMcpToolsFromAgent,
   McpClient,
   type McpRuntimeError,
@@ -209,8 +210,58 @@ describe("is redacted when the server echoes it:", () => {
         expect(failure).toMatchObject({ kind: "not-found" });
         expect(failure.message).toContain("The server responded: bad token [redacted]");
       });
+
+      it.each([true, false])("in the result that another call needs (client: %s)", async (usesClient) => {
+        await using fixture = await startToolset({ tools: [failing], definition });
+        const caller = usesClient ? fixture.mcp.clients["srv"] : fixture.mcp;
+        const call = () => ({ name: "pay" });
+        const outcomes = await caller?.callTools([
+          { id: "a", name: "pay" },
+          { id: "b", dependsOn: ["a"], call },
+        ]);
+        expect(outcomes?.[1]).toMatchObject({
+          error: { message: expect.stringMatching(/failed: bad token \[redacted\]$/) },
+        });
+      });
     },
   );
+
+  it("by its tools, in messages about the toolset", async () => {
+    const name = `pay_${SECRET}`;
+    const run = () => "ok";
+    const schema = { type: "object", properties: { [`${SECRET}\u200b`]: { type: "string" } } };
+    await using server = await startMcpTestServer({
+      tools: [
+        { name, run },
+        { name: `${name} x`, run },
+        { name: `${name}_x`, run },
+        { name: "get", run, inputSchema: schema },
+        { name: "bad", run },
+      ],
+    });
+    const logger = new RecordingLogger();
+    const headers = { authorization: `Bearer ${SECRET}` };
+    const throwFor = (tool: { readonly name: string }) => {
+      if (tool.name === "bad") throw new Error(`no rule with ${SECRET}`);
+    };
+    const definitions = {
+      first: { url: server.url, headers, tools: throwFor },
+      other: { url: server.url, tools: { nothing: { timeoutMs: 5 } } },
+    };
+    const rules = { [`${name}z`]: { requireApproval: true }, none: { timeoutMs: 5 } };
+    await using mcp = await createMcpTools(definitions as never, { logger, tools: rules });
+    const failure = await rejection(mcp.callTool({ name: "none" }));
+    expect(failure.message).toContain("first__pay_[redacted]");
+    const log = logger.messages.join("\n");
+    for (const text of [
+      'Tool "bad" is excluded because its rule failed: no rule with [redacted]',
+      'The rule for "pay_[redacted]z" matches no tool, but is close to "pay_[redacted]"',
+      'Server "other": the rule for "nothing" does not match any of its tools. Tools: "bad", "get", "pay_[redacted]',
+      'The rule for "none" does not match a tool of any server.',
+    ])
+      expect(log).toContain(text);
+    expect(`${log}\n${printAll(failure)}`).not.toContain(SECRET);
+  });
 
   it("every secret of a call with thousands of them", async () => {
     const secrets = times(10_000, (n) => `s3cret-${n}-of-call`);

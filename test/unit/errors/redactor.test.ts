@@ -58,6 +58,25 @@ describe("redact", () => {
   });
 });
 
+describe("a redactor that includes others", () => {
+  it("redacts what they redact, now and later", () => {
+    const [server, other] = [new Redactor(["sk-first"]), new Redactor(["sk-first", "sk-other"])];
+    const [manager, toolset] = [new Redactor(), new Redactor(["sk-own"])];
+    toolset.include(manager);
+    manager.include(server);
+    manager.include(other);
+    server.addRotating("sk-later", () => []);
+    const text = "sk-own sk-first sk-other sk-later";
+    expect(toolset.redact(text)).toBe("[redacted] [redacted] [redacted] [redacted]");
+    expect(server.redact(text)).toBe("sk-own [redacted] sk-other [redacted]");
+    manager.exclude(other);
+    expect(toolset.redact(text)).toBe("[redacted] [redacted] sk-other [redacted]");
+    manager.exclude(server);
+    server.add(["sk-added"]);
+    expect(toolset.redact(`${text} sk-added`)).toBe("[redacted] sk-first sk-other sk-later sk-added");
+  });
+});
+
 describe("a long text", () => {
   it.each([
     ["redact", (text: string) => redactor.redact(text), 4_096],
