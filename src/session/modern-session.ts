@@ -169,8 +169,9 @@ class ModernSession extends ChannelSession implements Session {
   }
 
   answerInput(task: JsonObject, options: AnswerInputOptions): Promise<InputOutcome> {
-    const { server } = this;
-    return answerInputRequests(task, { server, serverRequests: this.channel.serverRequests, ...options });
+    const { server, redactor } = this.#options;
+    const { serverRequests } = this.channel;
+    return answerInputRequests(task, { server, redactor, serverRequests, ...options });
   }
 
   async openServerStream(options?: ServerStreamOptions): Promise<void> {
@@ -276,7 +277,7 @@ class ModernSession extends ChannelSession implements Session {
     headers?: Record<string, string>,
   ): Promise<JsonObject> {
     const { method, cancellation, deferInput = false } = request;
-    const { server } = this;
+    const { server, redactor } = this.#options;
     const { serverRequests } = this.channel;
     // In this era, the server decides about tasks.
     let roundParams = request.params["task"] === undefined ? request.params : stripTask(request.params);
@@ -290,7 +291,13 @@ class ModernSession extends ChannelSession implements Session {
       if (resultType !== INPUT_REQUIRED)
         throw invalidResponseError(this.#options, `unknown result type ${JSON.stringify(resultType)}`);
       request.hasInput = true;
-      const outcome = await answerInputRequests(result, { server, serverRequests, cancellation, deferInput });
+      const outcome = await answerInputRequests(result, {
+        server,
+        redactor,
+        serverRequests,
+        cancellation,
+        deferInput,
+      });
       if ("deferred" in outcome) return outcome.deferred;
       roundParams = { ...params, ...outcome.retryWith };
     }

@@ -172,9 +172,9 @@ export class SkillClient {
   }
 
   #error(kind: McpRuntimeError["kind"], problem: string): McpRuntimeError {
-    const { server } = this.#deps;
+    const { server, redactor } = this.#deps;
     const end = /[.?]$/.test(problem) ? "" : ".";
-    return new McpRuntimeError(kind, `Server "${server}": ${problem}${end}`, { server });
+    return new McpRuntimeError(kind, `Server "${server}": ${redactor.sanitize(problem)}${end}`, { server });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type { TextRedactor } from "../../errors/redaction.js";
 import { describeThrown, excerpt } from "../../errors/sanitize-text.js";
 import { isLargerThan } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
@@ -25,6 +26,7 @@ export interface AnswerInputOptions {
 
 interface InputOptions extends AnswerInputOptions {
   readonly server: string;
+  readonly redactor: TextRedactor;
   readonly serverRequests: Pick<ServerRequests, "runHandler" | "toRpcError">;
 }
 
@@ -76,19 +78,20 @@ export async function answerInputRequests(result: JsonObject, options: InputOpti
 }
 
 /** Returns an elicitation request as a person may see it. */
-function toShown(key: string, request: unknown, { server }: InputOptions): JsonObject {
+function toShown(key: string, request: unknown, { server, redactor }: InputOptions): JsonObject {
   if (!isVisible(key)) throw invalidInputError(server, "the key of an input request has hidden characters");
   try {
     const params = parseElicitation(toObject(toObject(request)["params"]));
     return { method: "elicitation/create", params: { ...params } };
   } catch (error) {
-    throw invalidInputError(server, `an elicitation request is invalid: ${describeThrown(error)}`);
+    const problem = redactor.sanitize(describeThrown(error));
+    throw invalidInputError(server, `an elicitation request is invalid: ${problem}`);
   }
 }
 
 async function answerInputRequest(
   request: unknown,
-  { server, serverRequests, cancellation }: InputOptions,
+  { server, redactor, serverRequests, cancellation }: InputOptions,
 ): Promise<JsonObject> {
   if (!isPlainObject(request) || typeof request["method"] !== "string")
     throw invalidInputError(server, "an input request is not a valid request");
@@ -99,13 +102,10 @@ async function answerInputRequest(
     const isDenied = error instanceof McpRuntimeError && error.kind === "denied";
     if (cancellation.isCancelled || isDenied) throw error;
     const { message } = serverRequests.toRpcError(method, error);
-    throw unansweredError(server, method, (error instanceof HandlerError && error.warning) || message);
+    const reason = (error instanceof HandlerError && error.warning) || message;
+    const problem = redactor.sanitize(`${excerpt(method)} to continue, but got none: ${reason}`);
+    throw new McpRuntimeError("denied", `Server "${server}" requires a response to ${problem}`, { server });
   }
-}
-
-function unansweredError(server: string, method: string, reason: string): McpRuntimeError {
-  const text = `Server "${server}" requires a response to ${excerpt(method)} to continue, but got none: ${reason}`;
-  return new McpRuntimeError("denied", text, { server });
 }
 
 function invalidInputError(server: string, problem: string): McpRuntimeError {

@@ -49,6 +49,32 @@ describe("a modern server that requires input", () => {
     expect(server.executions).toHaveLength(2);
   });
 
+  it.each([
+    ["in a method", { method: "canary-\u200b7f3a91" }, "requires a response to [redacted] to continue"],
+    [
+      "in the field of a form",
+      {
+        ...nameForm,
+        params: {
+          ...nameForm.params,
+          requestedSchema: { type: "object", properties: { "canary-7f3a91": 1 } },
+        },
+      },
+      "[redacted]",
+    ],
+  ])("does not get a secret into an error: %s", async (_, inputRequest, shown) => {
+    await using server = await startEraServer("modern", { tools: [greet] });
+    const result = { resultType: "input_required", inputRequests: { who: inputRequest } };
+    server.addFault({ type: "result", result }, { method: "tools/call" });
+    await using client = createTestClient(server, {
+      headers: { "x-api-key": "canary-7f3a91" },
+      onElicitationRequest: () => ({ action: "decline" }),
+    });
+    const { message } = await rejection(client.callTool({ name: "greet" }));
+    expect(message).toContain(shown);
+    expect(message).not.toContain("canary");
+  });
+
   it("receives a decline as well", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
     await using client = createTestClient(server, { onElicitationRequest: () => ({ action: "decline" }) });

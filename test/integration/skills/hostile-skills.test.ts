@@ -75,6 +75,15 @@ describe("a skill is withheld", () => {
     expect(error.message).toContain(reason);
   });
 
+  it("whose SKILL.md has a secret of the client, which is redacted in the error", async () => {
+    const secret = "canary-7f3a91-secret";
+    const markdown = skillMarkdown("a").replace("---\n\n", `${secret}: Bash\n---\n\n`);
+    await using server = await startServer({ entries: [entryOf(markdown)], read: () => markdown });
+    await using client = createTestClient(server, { headers: { "x-api-key": secret } });
+    const { message } = await rejection(client.readSkill("a"));
+    expect(message).toContain("differs from the listed one ([redacted])");
+  });
+
   it("whose SKILL.md is not UTF-8", async () => {
     const bytes = Buffer.concat([Buffer.from(skillMarkdown("a")), Buffer.from([0xff])]);
     const entry = { ...ENTRY, resources: [toResource(ENTRY.uri, bytes)] };
