@@ -5,7 +5,7 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { MAX_MESSAGE_LENGTH, type Redactor } from "../errors/redaction.js";
 import { printValue } from "../errors/sanitize-text.js";
-import type { JsonObject } from "../json/json.js";
+import { type JsonObject, toObject } from "../json/json.js";
 import type { ServerNotification, Session } from "../session/session.js";
 import {
   createChannels,
@@ -71,7 +71,7 @@ export interface McpClientEvents {
     };
   /** A circuit breaker opened, became half-open, or closed. */
   breakerChanged: { readonly server: string; readonly identity: string; readonly state: BreakerState };
-  /** A server notification that is not handled by the client itself. */
+  /** A server notification that is not handled by the client itself, without known secret values. */
   notification: ServerNotification;
   /** The server announced that its list of tools changed. */
   toolsChanged: { readonly server: string };
@@ -79,7 +79,10 @@ export interface McpClientEvents {
   resourcesChanged: { readonly server: string };
   /** The server announced that its list of prompts changed. */
   promptsChanged: { readonly server: string };
-  /** A subscribed resource changed. Also emitted after a lost session, because updates may have been missed. */
+  /**
+   * A subscribed resource changed. Also emitted after a lost session, because updates may have been missed. `uri` is as it
+   * was subscribed; known secret values are removed from any other.
+   */
   resourceUpdated: { readonly server: string; readonly identity: string; readonly uri: string };
   /** A problem that did not fail a call. */
   warning: { readonly server: string; readonly message: string; readonly code?: WarningCode };
@@ -268,13 +271,22 @@ export class ClientEvents {
     this.#logger.debug(this.#redact(text));
   }
 
-  notify(notification: ServerNotification, identity: string): void {
-    const { method, params } = notification;
-    this.#emitter.emit("notification", notification);
+  /** `isSubscribed` is called with the URI of an updated resource. */
+  notify(
+    { method, params }: ServerNotification,
+    identity: string,
+    isSubscribed: (uri: string) => boolean,
+  ): void {
+    if (this.#emitter.hasListeners("notification")) {
+      const redacted = toObject(this.#redactor.redactJson(params));
+      this.#emitter.emit("notification", { method: this.#redactor.redact(method), params: redacted });
+    }
     const change = LIST_CHANGES.get(method);
     if (change !== undefined) this.#emitter.emit(change, { server: this.#server });
-    if (method === "notifications/resources/updated" && typeof params["uri"] === "string")
-      this.emitResourceUpdated(identity, params["uri"]);
+    const { uri } = params;
+    if (method !== "notifications/resources/updated" || typeof uri !== "string") return;
+    // An application has to recognize the URIs that it has subscribed to.
+    this.emitResourceUpdated(identity, isSubscribed(uri) ? uri : this.#redactor.redact(uri));
   }
 
   emitResourceUpdated(identity: string, uri: string): void {

@@ -276,7 +276,8 @@ export class ClientLifecycle {
           this.#options.onSlotEvicted(identity, cancellation);
           epoch.sessionEvents.closed(identity);
         },
-        onNotification: (notification, identity) => events.notify(notification, identity),
+        onNotification: (notification, identity) =>
+          events.notify(notification, identity, (uri) => this.sessionState.subscriptions.has(identity, uri)),
         onError: (error, identity) => {
           events.debug(`Server "${server}": ${error.message}`);
           const isSessionLost = error instanceof McpRuntimeError && error.kind === "session-lost";

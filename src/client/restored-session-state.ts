@@ -109,6 +109,10 @@ class ResourceSubscriptions {
     };
   }
 
+  has(identity: string, uri: string): boolean {
+    return this.#byIdentity.get(identity)?.has(uri) === true;
+  }
+
   remove(identity: string, uri: string): void {
     const subscriptions = this.#byIdentity.get(identity);
     subscriptions?.delete(uri);

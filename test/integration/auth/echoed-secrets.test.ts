@@ -7,12 +7,13 @@ import {
   McpClient,
   type McpRuntimeError,
 } from "../../../src/index.js";
+import { stripHiddenCharacters } from "../../../src/errors/sanitize-text.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { createTestClient, deferred, echo, NO_RETRY, rejection, times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { startProtectedServer } from "../../fixtures/protected-server.js";
-import { openStream, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { INITIALIZE_RESULT, openStream, sendJson, startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { SseServer } from "../../fixtures/sse-server.js";
 import { startToolset } from "../../fixtures/toolsets.js";
@@ -223,8 +224,68 @@ describe("is redacted when the server echoes it:", () => {
           error: { message: expect.stringMatching(/failed: bad token \[redacted\]$/) },
         });
       });
+
+      it("in a notification, and in the URI of a resource", async () => {
+        const params = { data: split, [split]: { nested: [split] } };
+        const uri = `a://b/${split.replaceAll(" ", "/")}`;
+        await using server = await startRawServer(({ method, id, response }) => {
+          if (method !== "tools/call") return false;
+          const send = openStream(response);
+          send({ jsonrpc: "2.0", method: "notifications/message", params });
+          send({ jsonrpc: "2.0", method: `notifications/${split}`, params });
+          send({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri } });
+          send({ jsonrpc: "2.0", id, result: { content: [] } });
+          response.end();
+          return undefined;
+        });
+        await using mcp = await createMcpToolsFromAgent(
+          { resources: [{ $resourceType: "mcp", name: "raw", availableTools: [TOOL] }] },
+          { servers: { raw: { url: server.url, ...definition } } },
+        );
+        const events: unknown[] = [];
+        const record = (event: unknown) => events.push(event);
+        mcp.on("notification", record);
+        mcp.clients["raw"]?.on("notification", record);
+        mcp.clients["raw"]?.on("resourceUpdated", record);
+        await mcp.callTool({ name: "pay" });
+        expect(events).toHaveLength(7);
+        expect(events[0]).toMatchObject({
+          params: {
+            data: "bad token [redacted]",
+            "bad token [redacted]": { nested: ["bad token [redacted]"] },
+          },
+        });
+        const visible = stripHiddenCharacters(
+          inspect(events, { depth: 9 }).replaceAll(/\\x1B|\\uFEFF/gi, "\u001b"),
+        );
+        expect(visible.replaceAll("[0m", "")).not.toContain(SECRET);
+      });
     },
   );
+
+  it("but not in the URI of a resource that the application has subscribed to", async () => {
+    const [own, other] = ["crm://acme-corp/leads", "crm://acme-corp/other"];
+    await using server = await startRawServer(({ method, id, response }) => {
+      if (method === "initialize")
+        return sendJson(response, id, {
+          ...INITIALIZE_RESULT,
+          capabilities: { resources: { subscribe: true } },
+        });
+      if (method !== "tools/call") return false;
+      const send = openStream(response);
+      for (const uri of [own, other])
+        send({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri } });
+      send({ jsonrpc: "2.0", id, result: { content: [] } });
+      response.end();
+      return undefined;
+    });
+    await using client = createTestClient(server, { headers: { "x-tenant": "acme-corp" } });
+    const uris: string[] = [];
+    client.on("resourceUpdated", ({ uri }) => uris.push(uri));
+    await client.subscribeResource(own);
+    await client.callTool({ name: "pay" });
+    expect(uris).toEqual([own, "crm://[redacted]/other"]);
+  });
 
   it("by its tools, in messages about the toolset", async () => {
     const name = `pay_${SECRET}`;
