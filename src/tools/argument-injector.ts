@@ -244,7 +244,7 @@ function maskParameters(args: JsonObject, sensitive: readonly Entry[]): JsonObje
   );
 }
 
-/** The strings and numbers in a value, as strings. */
+/** The strings and numbers in a value, as strings. Names of properties are part of the tool's interface, and not secret. */
 export function collectTexts(value: unknown): string[] {
   if (typeof value === "object" && value !== null) return Object.values(value).flatMap(collectTexts);
   return typeof value === "string" || typeof value === "number" ? [String(value)] : [];

@@ -189,18 +189,11 @@ function toInjectionError(runtime: ToolRuntime, error: unknown): unknown {
   return callError(runtime, "invalid-config", text);
 }
 
-/** Shorter arguments of a rule are ordinary words. */
-const MIN_RULE_SECRET_LENGTH = 8;
-
-function collectRuleSecrets(value: unknown): string[] {
-  return collectTexts(value).filter(({ length }) => length >= MIN_RULE_SECRET_LENGTH);
-}
-
 /** The values that the model must not see: sensitive arguments and those of the rule. */
 function collectCallSecrets(runtime: ToolRuntime, args: JsonObject): string[] {
   const { injector } = runtime.schema;
   const { rule } = runtime;
-  const ruleSecrets = Object.keys(rule.args ?? {}).flatMap((name) => collectRuleSecrets(args[name]));
+  const ruleSecrets = Object.keys(rule.args ?? {}).flatMap((name) => collectTexts(args[name]));
   try {
     return [...injector.collectSecrets(args), ...ruleSecrets];
   } catch (error) {
@@ -222,7 +215,7 @@ async function injectArguments(
   const visible = Object.entries(input).filter(([name]) => !Object.hasOwn(sources, name));
   const names = Object.keys(sources);
   const keepSecrets = (value: unknown): unknown => {
-    run.addSecrets(collectRuleSecrets(value));
+    run.addSecrets(collectTexts(value));
     return value;
   };
   const values = await runHook(run, "args", () => {

@@ -3,6 +3,7 @@ import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import {
   type BeforeToolCallInput,
+  createMcpTools,
   createMcpToolsFromAgent,
   McpRuntimeError,
   type McpToolsOptions,
@@ -18,7 +19,8 @@ import {
 } from "../../fixtures/agents.js";
 import { rejection } from "../../fixtures/clients.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
-import { startToolset } from "../../fixtures/toolsets.js";
+import { type RawRequest, sendError, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { invokeTool, startToolset } from "../../fixtures/toolsets.js";
 
 const SECRET = "injected/Secret value-1";
 const FORMS = [SECRET, encodeURIComponent(SECRET)];
@@ -142,6 +144,43 @@ describe("what is injected is not shown when", () => {
     const result = await agent?.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
     expectClean(result && getToolMessages(result), logger.messages);
     expect(logger.messages.join("\n")).toContain("no meta for [redacted]");
+  });
+});
+
+describe("an injected value that the server echoes in an error", () => {
+  const echoArguments = (run: RawRequest) =>
+    sendError(run, {
+      code: -32_000,
+      message: `rejected ${JSON.stringify((run.body["params"] as { arguments: unknown }).arguments)}`,
+    });
+
+  it.each([
+    ["four characters", "Pq7Z", '{"key":"[redacted]"}'],
+    ["a number", 482_913, '{"key":[redacted]}'],
+    ["values in it, and not names", { id: { tags: ["Pq7Zx"] } }, '{"key":{"id":{"tags":["[redacted]"]}}}'],
+    ["fewer characters", "Pq7", '{"key":"Pq7"}'],
+    ["no text", true, '{"key":true}'],
+  ])("is redacted, for people and models: %s", async (_, value, shown) => {
+    await using server = await startRawServer((request) => {
+      if (request.method === "tools/call") return echoArguments(request);
+      if (request.method !== "tools/list") return false;
+      return sendJson(request.response, request.id, {
+        tools: [{ ...TOOL, inputSchema: { type: "object" } }],
+      });
+    });
+    const rules = { pay: { args: { key: () => value } } };
+    await using mcp = await createMcpTools({ bank: { url: server.url, tools: rules } });
+    const failure = await rejection(mcp.callTool({ name: "pay" }));
+    expect(failure.message).toContain(`rejected ${shown}`);
+    const message = await invokeTool(mcp.tools[0]);
+    expect(message.content).toContain(`rejected ${shown}`);
+  });
+
+  it("is kept in results, which belong to the caller", async () => {
+    const run = () => "Pq7Zx was paid";
+    const rules = { pay: { args: { key: "Pq7Zx" } } };
+    await using fixture = await startToolset({ tools: [{ ...TOOL, run }], rules });
+    expect((await fixture.call({})).content).toBe("Pq7Zx was paid");
   });
 });
 
