@@ -143,8 +143,11 @@ export class OAuthFlow {
     const { scope: granted } = (await source.tokens()) ?? {};
     const registered: unknown =
       source instanceof GrantTokenSource ? source.grant.scope : Reflect.get(source.clientMetadata, "scope");
-    const current = granted ?? this.#requestedScope ?? (typeof registered === "string" ? registered : "");
-    return [...new Set(`${current} ${required}`.split(" ").filter((name) => name !== ""))].join(" ");
+    // Some servers send an empty scope instead of none.
+    const current = [granted, this.#requestedScope, registered, this.#challenge.scope]
+      .map(toScopeNames)
+      .find((names) => names.length > 0);
+    return [...new Set([...(current ?? []), ...toScopeNames(required)])].join(" ");
   }
 
   /** Obtains new tokens. Throws `unauthorized` if that fails or if the user must log in. */
@@ -156,7 +159,8 @@ export class OAuthFlow {
     let authorizationUrl: string | undefined;
     try {
       if (source instanceof GrantTokenSource) return await this.#requestGrantTokens(source, registerSecret);
-      const provider = wrapProvider(keepReplacedTokens(source), {
+      const widerScope = status === 403 ? this.#challenge.scope : undefined;
+      const provider = wrapProvider(this.#trackScope(source, widerScope), {
         redirectToAuthorization: async (address) => {
           assertLoginUrl(address);
           authorizationUrl = address.href;
@@ -176,6 +180,21 @@ export class OAuthFlow {
     }
     const text = `Server "${server}" requires a login: open the error's authorizationUrl, then pass the code to client.finishAuth(code).`;
     throw new McpRuntimeError("unauthorized", text, { server, status, authorizationUrl });
+  }
+
+  /** Requests the wider scope, also without a login, and stores the requested scope with tokens that have none. */
+  #trackScope(source: OAuthProvider, widerScope: string | undefined): OAuthProvider {
+    return wrapProvider(
+      keepReplacedTokens(source, () => this.#requestedScope),
+      {
+        // The SDK passes the scope of `clientMetadata`, whatever is required.
+        prepareTokenRequest: async (scope) => {
+          const params = await source.prepareTokenRequest?.(widerScope ?? scope);
+          if (params !== undefined) this.#requestedScope = params.get("scope") ?? undefined;
+          return params;
+        },
+      },
+    );
   }
 
   async #requestGrantTokens(tokens: GrantTokenSource, registerSecret: RegisterSecret): Promise<void> {
@@ -236,6 +255,10 @@ export class OAuthFlow {
       return response;
     };
   }
+}
+
+function toScopeNames(scope: unknown): string[] {
+  return typeof scope === "string" ? scope.split(" ").filter((name) => name !== "") : [];
 }
 
 /** More than any login needs, and less than browsers accept. */
@@ -386,19 +409,27 @@ class TokensReplaced extends Error {}
 
 /**
  * Keeps the tokens that another process has stored since the refresh token was read: most refresh tokens work once, so
- * a rejected one may already have a valid successor.
+ * a rejected one may already have a valid successor. Tokens without a scope have the requested one (RFC 6749, 5.1) or, after
+ * a refresh, that of the tokens before: it is stored, because a wider scope has to include it, also in another process.
  */
-function keepReplacedTokens(provider: OAuthProvider): OAuthProvider {
-  let used: string | undefined;
+function keepReplacedTokens(
+  provider: OAuthProvider,
+  getRequestedScope: () => string | undefined,
+): OAuthProvider {
+  // Read before a refresh only.
+  let used: OAuthTokens | undefined;
   return wrapProvider(provider, {
     tokens: async () => {
-      const tokens = await provider.tokens();
-      used = tokens?.access_token;
-      return tokens;
+      used = await provider.tokens();
+      return used;
+    },
+    saveTokens: async (tokens: OAuthTokens) => {
+      const scope = tokens.scope || (used === undefined ? getRequestedScope() : used.scope);
+      await provider.saveTokens({ ...tokens, ...omitUndefined({ scope }) } as never);
     },
     invalidateCredentials: async (scope: string) => {
       const current = scope === "tokens" && used !== undefined ? await provider.tokens() : undefined;
-      if (current !== undefined && current.access_token !== used) throw new TokensReplaced();
+      if (current !== undefined && current.access_token !== used?.access_token) throw new TokensReplaced();
       await provider.invalidateCredentials?.(scope as never);
     },
   });

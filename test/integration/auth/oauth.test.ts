@@ -1,5 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
-import { PrivateKeyJwtProvider } from "@modelcontextprotocol/sdk/client/auth-extensions.js";
+import {
+  ClientCredentialsProvider,
+  PrivateKeyJwtProvider,
+} from "@modelcontextprotocol/sdk/client/auth-extensions.js";
 import { describe, expect, it } from "vitest";
 import { type CallContext, McpClient } from "../../../src/index.js";
 import { echo, eventually, rejection, times } from "../../fixtures/clients.js";
@@ -123,12 +126,75 @@ describe("a server that requires an OAuth token", () => {
     expect(scopes).toEqual(["basic write", "basic write admin"]);
   });
 
+  it.each([
+    ["without a scope", { scope: undefined }],
+    ["with an empty scope", { scope: "" }],
+  ])("a wider scope includes that of a token response %s, also in another process", async (_, fields) => {
+    await using world = await startProtectedServer();
+    world.oauth.tokenFields = fields;
+    world.oauth.namesMissingScopeOnly = true;
+    world.oauth.requiredScopes.set("echo", "basic");
+    const provider = Object.assign(new MemoryOAuthProvider(), {
+      clientMetadata: { redirect_uris: [], client_name: "test", scope: "basic" },
+    });
+    const requireScope = async (scope: string) => {
+      world.oauth.requiredScopes.set("erase", scope);
+      await using client = world.clientWith(provider);
+      const { authorizationUrl = "" } = await rejection(client.callTool({ name: "erase" }));
+      await client.finishAuth(await world.oauth.logIn(authorizationUrl));
+      expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
+      return new URL(authorizationUrl).searchParams.get("scope");
+    };
+    expect(await requireScope("basic")).toBe("basic");
+    expect(await requireScope("write")).toBe("basic write");
+    // A refreshed token has the scope of the one before.
+    world.oauth.revokeAccessTokens();
+    await using client = world.clientWith(provider);
+    await client.callTool(echo());
+    expect(world.oauth.tokenRequests.at(-1)?.get("grant_type")).toBe("refresh_token");
+    expect(await requireScope("admin")).toBe("basic write admin");
+  });
+
+  it.each(["client credentials", "a private key JWT"])(
+    "a wider scope is requested with %s",
+    async (grant) => {
+      await using world = await startProtectedServer();
+      world.oauth.namesMissingScopeOnly = true;
+      const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+      const options = { clientId: "machine", expectedIssuer: world.oauth.origin, scope: "basic" };
+      const provider =
+        grant === "client credentials"
+          ? new ClientCredentialsProvider({ ...options, clientSecret: "hush-Hush-1" })
+          : new PrivateKeyJwtProvider({
+              ...options,
+              privateKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+              algorithm: "ES256",
+            });
+      const requireScope = async (scope: string) => {
+        world.oauth.requiredScopes.set("erase", scope);
+        await using client = world.clientWith(provider);
+        expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
+      };
+      await requireScope("write");
+      world.oauth.tokenFields = { scope: undefined };
+      await requireScope("admin");
+      await requireScope("owner");
+      expect(world.oauth.tokenRequests.map((params) => params.get("scope"))).toEqual([
+        "basic",
+        "basic write",
+        "basic write admin",
+        "basic write admin owner",
+      ]);
+    },
+  );
+
   it("a scope that is never sufficient results in an error, not in a loop", async () => {
     await using world = await startProtectedServer();
     const provider = world.machine();
     await using client = world.clientWith(provider);
     await client.callTool(echo());
     world.oauth.requiredScopes.set("erase", "write");
+    world.oauth.ignoresRequestedScope = true;
     const before = world.oauth.tokenRequests.length;
     expect(await rejection(client.callTool({ name: "erase" }))).toMatchObject({
       kind: "unauthorized",
