@@ -263,10 +263,19 @@ export function isSingleToken(text: string): boolean {
 const AUTHORIZATION = /^(?:proxy-)?authorization$/i;
 const REPEATED_SCHEME = /^\s*(?:bearer|basic|dpop)\s+(?:bearer|basic|dpop)(?:\s|$)/i;
 
-/** Credentials have no words, as other values may: `undefined behavior`. */
-function findAuthorizationProblem(value: string): string | undefined {
-  if (value.split(/[\s,;]+/).some(isPlaceholder)) return MADE_FROM_MISSING;
-  return REPEATED_SCHEME.test(value) ? "has a scheme twice: give the token without it" : undefined;
+/** Headers with credentials, by the words of their names: `Cookie`, `X-Api-Key`, but not `X-Keywords`. */
+const CREDENTIAL_HEADER =
+  /(?:^|[-_])(?:authorization|auth|cookies?|(?:api|access|auth)?(?:keys?|tokens?)|secrets?|passwords?|credentials?)(?:$|[-_])/i;
+/** A missing value in a credential, which has no words as other values may: `undefined behavior`. */
+const PLACEHOLDER_PART =
+  /(?<=^|[\s,;:="'/])undefined(?=$|[\s,;:="'/])|(?<=^|[\s,;:=])(["']?)(?:null|NaN|\[object [^\]]*\])\1(?=$|[\s,;:=])/;
+
+function findHeaderProblem(name: string, value: string): string | undefined {
+  if (name.toLowerCase() === "origin" && value === "null") return undefined;
+  const isIncomplete = CREDENTIAL_HEADER.test(name) && PLACEHOLDER_PART.test(value);
+  if (isIncomplete || hasPlaceholder(value)) return MADE_FROM_MISSING;
+  const isRepeated = AUTHORIZATION.test(name) && REPEATED_SCHEME.test(value);
+  return isRepeated ? "has a scheme twice: give the token without it" : undefined;
 }
 
 function hasPlaceholder(value: string): boolean {
@@ -291,11 +300,7 @@ export const HEADERS_SCHEMA = z
   )
   .superRefine((headers, context) => {
     for (const [name, value] of Object.entries(headers)) {
-      const isNullOrigin = name.toLowerCase() === "origin" && value === "null";
-      if (!isNullOrigin && hasPlaceholder(value)) addIssueAt(context, [name], MADE_FROM_MISSING);
-      else if (AUTHORIZATION.test(name)) {
-        const problem = findAuthorizationProblem(value);
-        if (problem !== undefined) addIssueAt(context, [name], problem);
-      }
+      const problem = findHeaderProblem(name, value);
+      if (problem !== undefined) addIssueAt(context, [name], problem);
     }
   });

@@ -530,6 +530,28 @@ describe("a credential made from a missing value is refused before anything is s
   );
 
   it.each([
+    ["authorization", 'Bearer "undefined"'],
+    ["authorization", "Bearer undefined:undefined"],
+    ["authorization", "SharedKey acct:undefined"],
+    ["authorization", "AWS4-HMAC-SHA256 Credential=undefined/20260101/us/s3, Signature=abc"],
+    ["proxy-authorization", "Bearer null"],
+    ["cookie", "session=null"],
+    ["cookie", "a=1; session=NaN; b=2"],
+    ["x-keys", "undefined,undefined"],
+    ["x-api-key", '"null"'],
+    ["X-Auth", "bob:undefined"],
+    ["x-amz-security-token", "[object Promise]; v=1"],
+  ])("a part of another header with credentials: %s: %s", async (name, value) => {
+    await using server = await startRawServer();
+    const headers = { [name]: value };
+    const create = () => createTestClient(server, { headers });
+    expect(catchConfigError(create).issues).toMatchObject([{ path: `headers.${name}` }]);
+    await using client = createTestClient(server);
+    expect((await rejection(client.callTool(echo(), { headers }))).kind).toBe("invalid-config");
+    expect(server.requests).toEqual([]);
+  });
+
+  it.each([
     "Bearer",
     "an-api-key-alone",
     "Bearer undefined-behavior.null",
@@ -550,6 +572,10 @@ describe("a credential made from a missing value is refused before anything is s
       "x-mode": "nullable",
       "x-text": "key undefined end",
       "x-scheme": "Bearer Basic",
+      "x-keywords": "null, undefined, NaN",
+      "x-author": "Ann: undefined",
+      cookie: "lang=nullable; path=/undefined-behavior/null",
+      "x-api-key": "a/null/NaN/b+undefined",
     };
     await using client = createTestClient(server, { headers });
     await client.callTool(echo());
