@@ -7,7 +7,7 @@ import { isDeepEqual } from "../json/json.js";
 
 /** How one tool changed. */
 export interface ToolChange {
-  /** The tool's name on the server. */
+  /** The tool's name on the server, without hidden characters like all names here. */
   readonly tool: string;
   /** `additive`: existing calls still work. */
   readonly change: "additive" | "breaking";
@@ -55,8 +55,8 @@ export function compareTools(
 ): ServerDrift {
   const before = toToolMap(tools);
   const after = toToolMap(current);
-  const added = [...after.keys()].filter((name) => !before.has(name)).toSorted();
-  const removed = [...before.keys()].filter((name) => !after.has(name)).toSorted();
+  const added = toShownNames([...after.keys()].filter((name) => !before.has(name)));
+  const removed = toShownNames([...before.keys()].filter((name) => !after.has(name)));
   const changed = [...before.values()].flatMap((tool) => {
     const match = after.get(tool.name);
     return match === undefined
@@ -80,14 +80,27 @@ function compareTool(before: McpToolInfo, after: McpToolInfo, annotations: reado
   const { severity, parameters } = compareSchemas(before.inputSchema, after.inputSchema);
   const isDescriptionChanged = (before.description ?? "") !== (after.description ?? "");
   if (severity === "none" && !isDescriptionChanged && annotations.length === 0) return [];
-  const change = severity === "breaking" ? "breaking" : "additive";
-  return [{ tool: before.name, change, parameters, isDescriptionChanged, annotations }];
+  return [
+    {
+      tool: stripHiddenCharacters(before.name),
+      change: severity === "breaking" ? "breaking" : "additive",
+      parameters: parameters.map(({ parameter, what }) => ({
+        parameter: stripHiddenCharacters(parameter),
+        what,
+      })),
+      isDescriptionChanged,
+      annotations,
+    },
+  ];
 }
 
 /** Annotations matter: for trusted servers, hints decide about retries and approval. */
 function findChangedAnnotations(before: McpToolInfo, after: McpToolInfo): string[] {
   const [previous, current] = [before, after].map(({ title, annotations }) => ({ title, ...annotations }));
   const names = Object.keys({ ...previous, ...current }) as (keyof typeof previous)[];
-  const changed = names.filter((name) => !isDeepEqual(previous?.[name], current?.[name]));
-  return changed.map((name) => stripHiddenCharacters(name)).toSorted();
+  return toShownNames(names.filter((name) => !isDeepEqual(previous?.[name], current?.[name])));
+}
+
+function toShownNames(names: readonly string[]): string[] {
+  return names.map((name) => stripHiddenCharacters(name)).toSorted();
 }

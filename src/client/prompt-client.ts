@@ -1,5 +1,6 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { sanitizeText } from "../errors/sanitize-text.js";
+import { hasHiddenText } from "../json-schema/keywords.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { optionKeys } from "../config/parse-options.js";
 import { findCallProblem, type RequestOptions } from "./call-options.js";
@@ -86,7 +87,7 @@ export async function getPrompt(
 
 /** Returns no values if the server does not support completion. */
 export async function complete(
-  { server, runner }: RequestDependencies,
+  { server, runner, events }: RequestDependencies,
   call: CompletionCall,
   options: RequestOptions,
 ): Promise<Completion> {
@@ -94,7 +95,7 @@ export async function complete(
   try {
     // No capability check: servers of the first protocol version complete without announcing it.
     return await runner.runOperation(options, async (send) =>
-      toCompletion(await send("completion/complete", params, IDEMPOTENT_CALL), server),
+      toCompletion(await send("completion/complete", params, IDEMPOTENT_CALL), { server, events, call }),
     );
   } catch (error) {
     if (error instanceof McpRuntimeError && error.kind === "not-found") return NO_COMPLETION;
@@ -163,14 +164,28 @@ function toCompletionParams(server: string, call: CompletionCall): JsonObject {
   return { ref, argument: { name: argument, value }, ...known };
 }
 
-function toCompletion(result: unknown, server: string): Completion {
+function toCompletion(
+  result: unknown,
+  {
+    server,
+    events,
+    call,
+  }: Pick<RequestDependencies, "server" | "events"> & { readonly call: CompletionCall },
+): Completion {
   const { values, total, hasMore } = toObject(toObject(result)["completion"]);
   if (!Array.isArray(values)) {
     const text = `Server "${server}" responded to completion/complete without an array of values.`;
     throw new McpRuntimeError("invalid-response", text, { server });
   }
+  const texts = values.filter((value) => typeof value === "string");
+  // They are shown to people, and cannot be changed: the server would not know them.
+  const hiddenCount = texts.filter(hasHiddenText).length;
+  if (hiddenCount > 0)
+    events.warn(
+      `Server "${server}": completions of "${call.argument}" with hidden characters are left out (${hiddenCount}).`,
+    );
   return {
-    values: values.filter((value) => typeof value === "string"),
+    values: texts.filter((text) => !hasHiddenText(text)),
     hasMore: hasMore === true,
     ...(typeof total === "number" ? { total } : {}),
   };

@@ -1,4 +1,5 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { RequestOptions } from "./call-options.js";
 import type { RequestContext } from "./request-context.js";
@@ -9,7 +10,7 @@ import type { ResourceSubscription } from "./restored-session-state.js";
 export type McpResourceContent = {
   /** The URI of this content; the requested one if the server sent none. */
   readonly uri: string;
-  /** The media type, if the server sent one. */
+  /** The media type, if the server sent one, without hidden characters. */
   readonly mimeType?: string | undefined;
   /** `_meta` of the content. */
   readonly meta?: JsonObject | undefined;
@@ -97,9 +98,13 @@ function toResourceContents(
   return contents.map((content: unknown) => {
     if (!isPlainObject(content)) throw invalidContents("a content is not an object");
     const { text, blob, mimeType, uri: contentUri, _meta: meta } = content;
+    const hasUri = typeof contentUri === "string" && contentUri !== "";
+    // As in lists: it cannot be changed, because it may be read in turn.
+    if (hasUri && contentUri !== uri && stripHiddenCharacters(contentUri) !== contentUri)
+      throw invalidContents("a content has hidden characters in its URI");
     const common = {
-      uri: typeof contentUri === "string" && contentUri !== "" ? contentUri : uri,
-      ...(typeof mimeType === "string" ? { mimeType } : {}),
+      uri: hasUri ? contentUri : uri,
+      ...(typeof mimeType === "string" ? { mimeType: stripHiddenCharacters(mimeType) } : {}),
       ...(isPlainObject(meta) ? { meta } : {}),
     };
     if (typeof text === "string") return { ...common, text };

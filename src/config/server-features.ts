@@ -1,5 +1,6 @@
 import { deepFreeze, isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { sanitizeText, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { hasHiddenText } from "../json-schema/keywords.js";
 import { isLargerThan } from "../json/describe-value.js";
 
 /** Common fields of tools, resources, templates and prompts. */
@@ -188,6 +189,9 @@ export function parsePromptInfo(value: unknown): ParsedInfo<McpPromptInfo> {
   if (promptArguments !== undefined && promptArguments !== null && !Array.isArray(promptArguments))
     return { problem: "has arguments that are not an array" };
   const parsedArguments = (promptArguments ?? []).flatMap(parsePromptArgument);
+  // They are shown to people, and cannot be changed: the server would not know them.
+  if ([name, ...parsedArguments.map((argument) => argument.name)].some(hasHiddenText))
+    return { problem: "has hidden characters in its name or in that of an argument" };
   const item = { name, arguments: parsedArguments, ...parseBaseInfo(value) };
   return withWarning(item, { ...value, annotations: undefined });
 }

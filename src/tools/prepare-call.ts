@@ -1,6 +1,6 @@
 import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { printValue } from "../errors/sanitize-text.js";
+import { printValue, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
 import { CHANGE_TEXTS } from "../json-schema/diff/parameter-change.js";
 import { coerceArguments } from "../json-schema/coerce-arguments.js";
@@ -330,7 +330,10 @@ async function refreshSchema({ runtime, context, cancellation }: ToolRun): Promi
   runtime.schema = schema.withInfo(location.info);
   const modelSchema = JSON.stringify(runtime.schema.modelSchema());
   const text = `The parameters of tool "${name}" have changed; the tool was not called. Its parameters are now: ${modelSchema}`;
-  const issues = parameters.map(({ parameter, what }) => ({ path: parameter, message: CHANGE_TEXTS[what] }));
+  const issues = parameters.map(({ parameter, what }) => ({
+    path: stripHiddenCharacters(parameter),
+    message: CHANGE_TEXTS[what],
+  }));
   throw callError(runtime, "invalid-request", text, { issues });
 }
 

@@ -226,6 +226,29 @@ describe("drift", () => {
     expect(await mcp.detectDrift()).toMatchObject({ weather: expected });
   });
 
+  it("of a listed server has no hidden characters in names", async () => {
+    const hidden = "a\u202e\u200bb";
+    const withFields = (...names: string[]): TestTool => {
+      const fields = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+      const inputSchema = { type: "object", properties: { in: { type: "object", properties: fields } } };
+      return { ...FORECAST, inputSchema };
+    };
+    await using server = await startMcpTestServer({
+      tools: [withFields("c"), { ...FORECAST, name: `old${hidden}` }],
+    });
+    await using mcp = await createMcpTools({ weather: { url: server.url } });
+    const events: unknown[] = [];
+    mcp.on("driftChecked", (event) => events.push(event));
+    server.tools = [withFields("c", hidden), { ...FORECAST, name: `new${hidden}` }];
+    const expected = {
+      added: ["newab"],
+      removed: ["oldab"],
+      changed: [{ tool: "forecast", parameters: [{ parameter: "in.ab", what: "added" }] }],
+    };
+    expect(await mcp.detectDrift()).toMatchObject({ weather: expected });
+    expect(events).toMatchObject([expected]);
+  });
+
   it("of an agent compares with its snapshots", async () => {
     await using fixture = await createFixture([WITH_DAYS, { ...FORECAST, name: "tides" }]);
     expect(await fixture.mcp.detectDrift()).toMatchObject({

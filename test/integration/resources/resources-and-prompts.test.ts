@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type CallContext, McpClient } from "../../../src/index.js";
+import { type CallContext, createMcpTools, McpClient } from "../../../src/index.js";
 import {
   McpTestServer,
   startMcpTestServer,
@@ -205,6 +205,25 @@ describe("hostile resource responses", () => {
     expect(resource?.description).toHaveLength(4_096);
   });
 
+  it("have no hidden characters in the media type and the URI of a content", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using mcp = await createMcpTools({ docs: { url: server.url } });
+    const respond = (content: object) =>
+      server.addFault(
+        { type: "result", result: { contents: [{ text: "a", ...content }] } },
+        { method: "resources/read", times: 1 },
+      );
+    respond({ mimeType: "text/\u200bplain\u202e" });
+    const [document] = await mcp.getResources({ server: "docs", uris: [README.uri] });
+    expect(document?.metadata.mimeType).toBe("text/plain");
+    respond({ uri: "file:///other\u200b.md" });
+    const failure = await rejection(mcp.getResources({ server: "docs", uris: [README.uri] }));
+    expect(failure).toMatchObject({
+      kind: "invalid-response",
+      message: expect.stringContaining("hidden characters in its URI"),
+    });
+  });
+
   it.each([
     ["endless cursors", { type: "endless" }, "too-large", "limits.pages"],
     ["a repeated cursor", { type: "repeated-cursor" }, "invalid-response", "repeated"],
@@ -374,6 +393,23 @@ describe("the prompts of a server", () => {
     expect(server.received("POST")).toHaveLength(2);
   });
 
+  it("exclude those with hidden characters in a name, with a warning", async () => {
+    await using server = await startMcpTestServer({ prompts: [] });
+    await using client = createTestClient(server);
+    const warnings = recordWarnings(client);
+    const prompts = [
+      { name: "sly\u200b" },
+      { name: "odd", arguments: [{ name: "x" }, { name: "a\u202eb" }] },
+      { name: "fine", arguments: [{ name: "\u2600\ufe0f" }] },
+    ];
+    server.addFault({ type: "result", result: { prompts } }, { method: "prompts/list" });
+    expect((await client.listPrompts()).map(({ name }) => name)).toEqual(["fine"]);
+    expect(warnings).toEqual([
+      expect.stringContaining('"sly" has hidden characters in its name'),
+      expect.stringContaining('"odd" has hidden characters in its name or in that of an argument'),
+    ]);
+  });
+
   it("exclude only malformed ones, with a warning", async () => {
     await using server = await startMcpTestServer({ prompts: [] });
     await using client = createTestClient(server);
@@ -464,6 +500,28 @@ describe("completion", () => {
       { prompt: "a" },
     ])
       expect(await rejection(client.complete(invalid as never))).toMatchObject({ kind: "invalid-config" });
+  });
+
+  it("leaves out values with hidden characters, with a warning", async () => {
+    await using server = await startMcpTestServer({ prompts: [TRAVEL] });
+    await using client = createTestClient(server);
+    const warnings = recordWarnings(client);
+    const values = [
+      "Oslo",
+      "Os\u200blo",
+      "\u202eolsO",
+      "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    ];
+    server.addFault(
+      { type: "result", result: { completion: { values } } },
+      { method: "completion/complete" },
+    );
+    const { values: shown } = await client.complete({ prompt: "travel", argument: "city", value: "" });
+    // The joiner belongs to the spelling of the last one.
+    expect(shown).toEqual([values[0], values[3]]);
+    expect(warnings).toEqual([
+      'Server "test": completions of "city" with hidden characters are left out (2).',
+    ]);
   });
 
   it("ignores values that are not strings, and requires an array", async () => {
