@@ -23,10 +23,18 @@ export function isPlainObject(value: unknown): value is JsonObject {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Whether a value is a promise, of this or another realm or library. */
+/**
+ * Whether a value is a promise, of this or another realm or library. So is one whose `then` cannot be read: it is refused
+ * where no promise is expected, and rejects where one is awaited.
+ */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   const canHaveMethods = (typeof value === "object" && value !== null) || typeof value === "function";
-  return canHaveMethods && typeof Reflect.get(value, "then") === "function";
+  if (!canHaveMethods) return false;
+  try {
+    return typeof Reflect.get(value, "then") === "function";
+  } catch {
+    return true;
+  }
 }
 
 /** Handles the rejection of a promise that a synchronous callback returned: it would end the process. */

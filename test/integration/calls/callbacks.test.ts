@@ -7,6 +7,11 @@ import { RecordingLogger } from "../../fixtures/recording-logger.js";
 const fail = async (): Promise<never> => {
   throw new Error("late");
 };
+const returnUnreadable = () => ({
+  get then() {
+    throw new Error("now");
+  },
+});
 
 /** Returns the rejections that nothing has handled while `work` was running. */
 async function collectUnhandled(work: () => Promise<void>): Promise<unknown[]> {
@@ -25,9 +30,12 @@ async function collectUnhandled(work: () => Promise<void>): Promise<unknown[]> {
 }
 
 describe("a synchronous callback that returns a promise", () => {
-  it("identity: the call is refused with a clear error, and nothing is sent", async () => {
+  it.each([
+    ["", fail],
+    [", or an object whose then throws", returnUnreadable],
+  ])("identity%s: the call is refused with a clear error, and nothing is sent", async (_, identityOf) => {
     await using server = await startMcpTestServer();
-    const identity = fail as never;
+    const identity = identityOf as never;
     await using client = new McpClient({ name: "s", url: server.url, identity });
     const unhandled = await collectUnhandled(async () => {
       const failure = await rejection(client.callTool({ name: "echo", args: { text: "x" } }));
@@ -37,15 +45,15 @@ describe("a synchronous callback that returns a promise", () => {
     expect(server.requests).toEqual([]);
   });
 
-  it("naming.prefix: the start is refused with a clear error", async () => {
+  it.each([
+    ["", fail, "got a promise"],
+    [", or an object whose then throws", returnUnreadable, "got an object"],
+  ])("naming.prefix%s: the start is refused with a clear error", async (_, prefix, message) => {
     await using server = await startMcpTestServer();
     const unhandled = await collectUnhandled(async () => {
-      const options = { naming: { prefix: fail as never } };
+      const options = { naming: { prefix: prefix as never } };
       const failure = await rejection(createMcpTools({ s: { url: server.url } }, options));
-      expect(failure).toMatchObject({
-        kind: "invalid-config",
-        message: expect.stringContaining("a promise"),
-      });
+      expect(failure).toMatchObject({ kind: "invalid-config", message: expect.stringContaining(message) });
     });
     expect(unhandled).toEqual([]);
   });
