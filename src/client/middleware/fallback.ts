@@ -159,7 +159,13 @@ async function tryFallback(
     cancellation.throwIfCancelled();
     warn(`The fallback failed; the original failure is kept: ${printValue(error)}`);
     if (!isInDoubt) return {};
-    return { mayHaveRun: isCutOff ? timeout.message : "it was sent, and its outcome is not known" };
+    if (isCutOff) return { mayHaveRun: timeout.message };
+    const wasSent = error instanceof McpRuntimeError;
+    return {
+      mayHaveRun: wasSent
+        ? "it was sent, and its outcome is not known"
+        : "it failed with an unexpected error",
+    };
   }
 }
 

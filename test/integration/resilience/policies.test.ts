@@ -638,6 +638,16 @@ describe("a fallback", () => {
   });
 });
 
+it("a fallback function that rejects with an unexpected error is not said to have sent the call", async () => {
+  const fallback = async () => Promise.reject(new Error("the cache is not available"));
+  await using client = createTestClient("http://127.0.0.1:1/mcp", { ...QUICK_RETRY, fallback });
+  const error = await rejection(client.callTool(echo()));
+  // It may have run the call before.
+  expect(error).toMatchObject({ kind: "not-sent", outcomeUnknown: true });
+  expect(error.message).toContain("Its fallback may have run the call: it failed with an unexpected error.");
+  expect(error.message).not.toContain("was sent");
+});
+
 describe("a fallback that is another client and may have run the call", () => {
   const unreachable = { url: "http://127.0.0.1:1/mcp" };
 
