@@ -124,8 +124,8 @@ describe("an optional server that fails at the start", () => {
     };
     const retry = { maxRetries: 5, baseDelayMs: 1_000 };
     await using manager = new McpServerManager({ srv: { resolve, retry } });
-    const retried = new Promise<void>((resolve) =>
-      manager.clients.get("srv")?.on("requestRetried", () => resolve()),
+    const retried = new Promise<void>((done) =>
+      manager.clients.get("srv")?.on("requestRetried", () => done()),
     );
     const refreshing = rejection(manager.refresh("srv"));
     await retried;
