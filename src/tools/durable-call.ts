@@ -62,7 +62,8 @@ export function notDurableError({ runtime, context }: ToolRun): McpRuntimeError 
 
 /**
  * A call that is sent once for its approval, also if several processes resume the graph, or one of them ends: the call
- * is recorded in the checkpoint and in the `approvalStore` before it is sent. A call whose task exists goes on with it.
+ * is recorded in the checkpoint and in the `approvalStore` before it is sent. If the task of a call
+ * already exists, the call continues with it.
  */
 export function createApprovedCaller(run: ToolRun, approval: Approval): Pick<ToolCaller, "callTool"> {
   const { caller, settings } = run.runtime;
@@ -94,7 +95,7 @@ const NO_LEASE: ApprovalLease = { release: async () => undefined };
 /** A lease is not renewed: it also has to outlive the process that has sent the call. */
 const LEASE_MS = 30 * 86_400_000;
 
-/** The approvals that were used, by what the checkpointer of this process keeps of their thread. */
+/** Hashes of used approvals, keyed by the thread's storage object in MemorySaver. */
 const USED_APPROVALS = new WeakMap<object, Set<string>>();
 
 /** Returns `undefined` if another run of this process has the lease. */
@@ -246,8 +247,8 @@ class CallAttempts {
 
 /**
  * Opens a call that is sent once, whatever happens to the process. What is about to be sent is saved before, and the task
- * that the server has created is saved after: a run that finds only the former does not know whether the tool has run. A
- * call whose task exists goes on with it.
+ * that the server has created is saved after: a run that finds only the former does not know whether the tool has run. If
+ * the task of a call already exists, the call continues with it.
  *
  * @throws McpRuntimeError if the call was sent by another run, and its outcome is not known
  */

@@ -23,13 +23,23 @@ const RECORD = "__mcp_record__";
 /** How many checkpoints a message is followed back: `updateState` adds one each time. */
 const MAX_ANCESTORS = 100;
 const FIRST_SAVE_CHECK_MS = 10;
-const INTERRUPT = "__interrupt__";
-const CHECKPOINTER = "__pregel_checkpointer";
 const SEPARATOR = "|";
 /** A person does not give this many invalid answers: a program answers in a loop. */
 export const MAX_INTERRUPTS = 1_000;
 
-/** The runs of tasks that have requested approval, by what LangGraph keeps of a run. */
+/**
+ * What LangGraph passes to a task in `configurable`, and the channel of its interrupts. These names are private to LangGraph:
+ * where one is missing, a call that depends on it is denied.
+ */
+const CHECKPOINTER = "__pregel_checkpointer";
+const DURABILITY = "__pregel_durability";
+const RESUMING = "__pregel_resuming";
+/** Has the input of the task (`currentTaskInput`) and the answers to its interrupts (`resume`, `nullResume`). */
+const SCRATCHPAD = "__pregel_scratchpad";
+const TASK_ID = "__pregel_task_id";
+const INTERRUPT = "__interrupt__";
+
+/** Runs that have already requested approval, keyed by LangGraph's scratchpad of the run. */
 const ASKED_RUNS = new WeakSet<object>();
 
 /** Which records are read. */
@@ -64,7 +74,7 @@ export class GraphTask {
 
   /** Whether the task is part of a graph that cannot be interrupted because it has no checkpointer. */
   get lacksCheckpointer(): boolean {
-    return this.#configurable["__pregel_scratchpad"] !== undefined && this.#checkpointer === undefined;
+    return this.#configurable[SCRATCHPAD] !== undefined && this.#checkpointer === undefined;
   }
 
   /** Identifies the graph and its thread. */
@@ -94,15 +104,12 @@ export class GraphTask {
   get savesOnExit(): boolean {
     const { durability, checkpointDuring } = this.#config as JsonObject;
     if (checkpointDuring === false) return true;
-    return (durability ?? this.#configurable["__pregel_durability"]) === "exit";
+    return (durability ?? this.#configurable[DURABILITY]) === "exit";
   }
 
   /** The input of the task: usually the state of the graph. */
   get input(): unknown {
-    const scratchpad = this.#configurable["__pregel_scratchpad"];
-    return typeof scratchpad === "object" && scratchpad !== null
-      ? Reflect.get(scratchpad, "currentTaskInput")
-      : undefined;
+    return Reflect.get(this.#scratchpad, "currentTaskInput");
   }
 
   /** Whether the last message of the state has this call and no other. */
@@ -113,18 +120,16 @@ export class GraphTask {
 
   /** Whether this run of the task has not asked before. Calls without an id cannot be distinguished. */
   isFirstRequest(): boolean {
-    const scratchpad = Object(this.#configurable["__pregel_scratchpad"]) as object;
-    const isFirst = !ASKED_RUNS.has(scratchpad);
-    ASKED_RUNS.add(scratchpad);
+    const isFirst = !ASKED_RUNS.has(this.#scratchpad);
+    ASKED_RUNS.add(this.#scratchpad);
     return isFirst;
   }
 
   /** Whether the task may run again: an interrupt was answered, or the graph goes on without an answer. */
   get isResumed(): boolean {
-    const { __pregel_scratchpad: scratchpad, __pregel_resuming: isResuming } = this.#configurable;
-    const { resume, nullResume } = Object(scratchpad) as JsonObject;
+    const { resume, nullResume } = this.#scratchpad as JsonObject;
     const isAnswered = nullResume !== undefined || (Array.isArray(resume) && resume.length > 0);
-    return isAnswered || isResuming === true;
+    return isAnswered || this.#configurable[RESUMING] === true;
   }
 
   /** Whether records can be saved. Call `findRecords` first. */
@@ -142,7 +147,7 @@ export class GraphTask {
 
   /** Reads the value of the task's last interrupt from the checkpoint; it may be from another process. */
   async lastQuestion(): Promise<unknown> {
-    const { __pregel_task_id: task } = this.#configurable;
+    const { [TASK_ID]: task } = this.#configurable;
     const saved = await this.#read(this.#checkpointConfig);
     const write = saved?.pendingWrites?.findLast(([id, channel]) => id === task && channel === INTERRUPT);
     const interrupts = [write?.[2]].flat();
@@ -220,6 +225,10 @@ export class GraphTask {
 
   get #configurable(): JsonObject {
     return this.#config.configurable ?? {};
+  }
+
+  get #scratchpad(): object {
+    return Object(this.#configurable[SCRATCHPAD]) as object;
   }
 
   get #checkpointer(): Checkpointer | undefined {

@@ -49,7 +49,7 @@ export type Decision =
 
 export const DECISIONS: readonly Decision["type"][] = ["approve", "edit", "reject"];
 
-/** `null`: the decision was about another call, other arguments or another user than that which would be sent now. */
+/** `null`: the decision was about another call, other arguments or another user. */
 export type ApprovalDecision = Decision | null;
 
 /** What requests approval, and for a call of which message. */
