@@ -182,36 +182,35 @@ export function parseElicitation(params: JsonObject): FormElicitation | UrlElici
   return params["mode"] === "url" ? parseUrl(params) : parseForm(params);
 }
 
-/** Handles `elicitation/create` in the modes that have a handler. */
-export function createElicitationHandler({
-  elicitForm,
-  elicitUrl,
-}: Pick<ServerRequestHandlers, "elicitForm" | "elicitUrl">): ServerRequestHandler {
+/**
+ * Handles `elicitation/create` in the modes that have a handler. `invalidSummary` begins the warning about an invalid
+ * result.
+ */
+export function createElicitationHandler(
+  { elicitForm, elicitUrl }: Pick<ServerRequestHandlers, "elicitForm" | "elicitUrl">,
+  invalidSummary = "onElicitationRequest returned an invalid result",
+): ServerRequestHandler {
   return (params) => {
     const { mode = "form" } = params;
     if (mode === "form" && elicitForm !== undefined) {
       const form = parseForm(params);
-      return async (context) => toFormResult(await elicitForm(form, context), form.requestedSchema);
+      return async (context) => {
+        const result = parseHandlerResult(FORM_RESULT, invalidSummary, await elicitForm(form, context));
+        if (result.action !== "accept") return result;
+        const filled = applyFormDefaults(form.requestedSchema, result.content ?? {});
+        if ("problem" in filled) throw invalidResultError(invalidSummary, filled.problem);
+        return { action: "accept", content: filled.content };
+      };
     }
     if (mode === "url" && elicitUrl !== undefined) {
       const request = parseUrl(params);
-      return async (context) => toUrlResult(await elicitUrl(request, context));
+      return async (context) => {
+        const { action } = parseHandlerResult(URL_RESULT, invalidSummary, await elicitUrl(request, context));
+        return { action };
+      };
     }
     throw new HandlerError("invalidParams", "Invalid params: this client did not declare that mode.");
   };
-}
-
-function toUrlResult(handlerResult: unknown): JsonObject {
-  const { action } = parseHandlerResult(URL_RESULT, "onElicitationRequest", handlerResult);
-  return { action };
-}
-
-function toFormResult(handlerResult: unknown, form: Form): JsonObject {
-  const result = parseHandlerResult(FORM_RESULT, "onElicitationRequest", handlerResult);
-  if (result.action !== "accept") return result;
-  const filled = applyFormDefaults(form, result.content ?? {});
-  if ("problem" in filled) throw invalidResultError("onElicitationRequest", filled.problem);
-  return { action: "accept", content: filled.content };
 }
 
 /** Returns the submitted values with defaults for missing ones, or a description of what is invalid. */

@@ -45,19 +45,18 @@ export function parseRequest<T>(schema: z.ZodType<T>, params: JsonObject): T {
   throw new HandlerError("invalidParams", `Invalid params: ${describeIssues(parsed.error)}`);
 }
 
-/** Parses the result of the user's handler. Its mistakes are logged and not sent to the server. */
-export function parseHandlerResult<T>(schema: z.ZodType<T>, handler: string, result: unknown): T {
+/**
+ * Parses the result of the user's handler. Its mistakes are logged and not sent to the server. `summary` says in the log what
+ * is invalid.
+ */
+export function parseHandlerResult<T>(schema: z.ZodType<T>, summary: string, result: unknown): T {
   const parsed = schema.safeParse(result, ZOD_CONTEXT);
   if (parsed.success) return parsed.data;
-  throw invalidResultError(handler, describeIssues(parsed.error));
+  throw invalidResultError(summary, describeIssues(parsed.error));
 }
 
-export function invalidResultError(handler: string, problem: string): HandlerError {
-  return new HandlerError(
-    "internalError",
-    "The client has no valid result.",
-    `${handler} returned an invalid result: ${problem}.`,
-  );
+export function invalidResultError(summary: string, problem: string): HandlerError {
+  return new HandlerError("internalError", "The client has no valid result.", `${summary}: ${problem}.`);
 }
 
 const MAX_ISSUES = 5;

@@ -198,7 +198,7 @@ const ROOTS_RESULT = z.array(
 function createRootsHandler(roots: RootsOption): ServerRequestHandler {
   return () => async (context) => {
     const result = typeof roots === "function" ? await roots(context) : roots;
-    return { roots: parseHandlerResult(ROOTS_RESULT, "roots", result) };
+    return { roots: parseHandlerResult(ROOTS_RESULT, "roots returned an invalid result", result) };
   };
 }
 
@@ -251,7 +251,7 @@ function createSamplingHandler(sample: SamplingHandler): ServerRequestHandler {
     return async (context) => {
       const { model, content, stopReason } = parseHandlerResult(
         SAMPLING_RESULT,
-        "onSamplingRequest",
+        "onSamplingRequest returned an invalid result",
         await sample(request, context),
       );
       return { role: "assistant", model, content, ...(stopReason === undefined ? {} : { stopReason }) };

@@ -262,16 +262,13 @@ function readTaskAction(answer: unknown, toolCallId: string): TaskAction | { rea
 /** Validates an answer like the result of an `onElicitationRequest` handler. Returns what is wrong with it. */
 async function readAnswer({ params }: JsonObject, answer: unknown): Promise<JsonObject | string> {
   const elicit = () => answer as never;
-  const handle = createElicitationHandler({ elicitForm: elicit, elicitUrl: elicit });
+  const handle = createElicitationHandler({ elicitForm: elicit, elicitUrl: elicit }, "The answer is invalid");
   const context = { server: "", signal: new AbortController().signal };
   try {
     return await handle(toObject(params))(context);
   } catch (error) {
     if (!(error instanceof HandlerError)) throw error;
-    return (error.warning ?? error.message).replace(
-      /^onElicitationRequest returned an invalid result/,
-      "The answer is invalid",
-    );
+    return error.warning ?? error.message;
   }
 }
 
