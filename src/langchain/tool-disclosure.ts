@@ -131,6 +131,8 @@ interface DeferredTool {
 export interface ProviderTool {
   /** The type by which the provider knows it. */
   readonly type: string;
+  /** Its name, if the provider requires one. */
+  readonly name?: string;
 }
 
 /** What a model sees. */
@@ -138,9 +140,7 @@ export type DisclosedTool = McpTool | StructuredTool | DeferredTool | ProviderTo
 
 /** The tools of providers that search deferred tools on their side. */
 const PROVIDER_SEARCH_TOOLS: Readonly<Record<string, ProviderTool>> = {
-  anthropic: { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" } as {
-    readonly type: string;
-  },
+  anthropic: { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" },
   openai: { type: "tool_search" },
 };
 
