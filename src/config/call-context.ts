@@ -14,7 +14,7 @@ export interface CallContext {
   readonly configurable: JsonObject;
   /** LangGraph's runtime context. */
   readonly context: unknown;
-  /** LangGraph's state. */
+  /** The whole state of the agent; in a graph, the input of the node that runs the tools. `undefined` for other calls. */
   readonly state: unknown;
   /** LangGraph's store. */
   readonly store: unknown;

@@ -1,17 +1,17 @@
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type AgentMiddleware, createMiddleware } from "langchain";
 import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { assertMinimumVersion } from "../errors/load-optional-dependency.js";
 import { assertToolset } from "../toolset/mcp-toolset.js";
 import type { McpToolset } from "../toolset/toolset.js";
-import { type CallLocation, PendingApprovals } from "../tools/approval/request-approval.js";
+import { PendingApprovals } from "../tools/approval/request-approval.js";
 import type { ApprovalDecision } from "../tools/approval/reviewable-call.js";
 import { findPendingCalls } from "../tools/graph-task.js";
 import { mayNeedApproval } from "../tools/prepare-call.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
 import { z } from "zod";
+import { AgentStateReader, DECISIONS_KEY } from "./agent-state.js";
 import { duplicateIdMessage, LiveToolList } from "./live-tool-list.js";
 import { findLoadedTools, LOADED_TOOLS_KEY } from "./loaded-tools.js";
 import { type DisclosureMode, type DisclosureOptions, openDisclosure } from "./tool-disclosure.js";
@@ -54,12 +54,13 @@ interface StoredDecisions {
 }
 
 /** Keys that start with `_` are private: they are not part of an agent's input or output. */
-const decisionsSchema = z.object({ _mcpDecisions: z.custom<StoredDecisions>().optional() });
+const decisionsSchema = z.object({ [DECISIONS_KEY]: z.custom<StoredDecisions>().optional() });
 const disclosureSchema = decisionsSchema.extend({ [LOADED_TOOLS_KEY]: z.array(z.string()).optional() });
 
-interface AgentState {
+/** The part of an agent's state that LangChain passes to the hooks. */
+interface HookState {
   readonly messages: unknown;
-  readonly _mcpDecisions?: StoredDecisions | undefined;
+  readonly [DECISIONS_KEY]?: StoredDecisions | undefined;
 }
 
 /**
@@ -93,13 +94,14 @@ export function mcpMiddleware<Name extends string>(
   assertOptionalArray(servers, { subject, path: "servers" });
   const toolList = new LiveToolList(toolset, servers);
   const disclosure = openDisclosure(toolList, disclosureOption, subject);
-  const approval = createAgentApproval(toolList, disclosure ?? toolList);
+  const agentState = new AgentStateReader();
+  const approval = createAgentApproval({ toolList, agentTools: disclosure ?? toolList, agentState });
   const middleware = createMiddleware({
     name,
     stateSchema: disclosure === undefined ? decisionsSchema : disclosureSchema,
     ...(disclosure !== undefined && { beforeModel: saveLoadedTools as never }),
     wrapModelCall: async (request, handler) => {
-      const { config } = getCallLocation(request.state);
+      const config = agentState.toConfig();
       const updated = await toolList.update(request.tools, config);
       const tools =
         disclosure === undefined ? updated : await disclosure.selectForAgent(request, updated, config);
@@ -108,8 +110,8 @@ export function mcpMiddleware<Name extends string>(
       return response;
     },
     afterModel: async (state) => {
-      const _mcpDecisions = await approval.request(state);
-      return _mcpDecisions === undefined ? undefined : { _mcpDecisions };
+      const decisions = await approval.request(state);
+      return decisions === undefined ? undefined : { [DECISIONS_KEY]: decisions };
     },
     wrapToolCall: async (request, handler) => {
       const { toolCall } = request;
@@ -117,11 +119,10 @@ export function mcpMiddleware<Name extends string>(
       const ownTool = disclosure?.getOwnTool(toolCall.name);
       if (ownTool !== undefined) return handler({ ...request, tool: ownTool });
       if (request.tool !== undefined && !toolList.isToolsetTool(request.tool)) return handler(request);
+      const config = agentState.toConfig();
       // A model may guess the name of a tool that the agent was created without.
       const isLeftOut = request.tool === undefined && (disclosure ?? toolList).isLeftOut(toolCall.name);
-      const tool = isLeftOut
-        ? undefined
-        : await toolList.find(toolCall.name, getCallLocation(request.state).config);
+      const tool = isLeftOut ? undefined : await toolList.find(toolCall.name, config);
       if (tool === undefined) {
         if (!isLeftOut && toolList.wasRemoved(toolCall.name)) return toolList.missingToolMessage(toolCall);
         // LangChain's own message about an unknown tool lists the names of all tools of the agent.
@@ -131,7 +132,7 @@ export function mcpMiddleware<Name extends string>(
       if (findPendingCalls(request.state).duplicateIds.has(toolCall.id)) return duplicateIdMessage(toolCall);
       if (!mayNeedApproval(tool.runtime)) return handler({ ...request, tool });
       const args = { ...toolCall.args };
-      tool.intercept(args, await approval.resolve(toolCall, request.state));
+      tool.intercept(args, await approval.resolve(toolCall, request.state, config));
       return handler({ ...request, tool, toolCall: { ...toolCall, args } });
     },
   });
@@ -146,21 +147,27 @@ function saveLoadedTools(state: object): { [LOADED_TOOLS_KEY]: string[] } | unde
   return { [LOADED_TOOLS_KEY]: [...loaded] };
 }
 
+interface AgentContext {
+  readonly toolList: LiveToolList;
+  readonly agentTools: Pick<LiveToolList, "isLeftOut">;
+  readonly agentState: AgentStateReader;
+}
+
 /**
  * Requests approval after the model has responded, and resolves each call when it runs. In between, the
  * decisions are in the agent's state, so they survive a restart; each is bound to the action it is about.
  */
-function createAgentApproval(toolList: LiveToolList, agentTools: Pick<LiveToolList, "isLeftOut">) {
+function createAgentApproval({ toolList, agentTools, agentState }: AgentContext) {
   const approvals = new PendingApprovals("middleware", (name, config) => toolList.find(name, config));
   // A tool that the agent was created without does not run, so approval is not requested for it.
   const isLeftOut = (name: string) => toolList.hasAgent && agentTools.isLeftOut(name);
   return {
-    async request(state: AgentState): Promise<StoredDecisions | undefined> {
-      const location = getCallLocation(state);
-      const { messageId, config } = location;
-      const { unanswered, duplicateIds } = findPendingCalls(state);
+    async request(state: HookState): Promise<StoredDecisions | undefined> {
+      const { messageId, unanswered, duplicateIds } = findPendingCalls(state);
       const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !isLeftOut(name));
-      const pending = await approvals.prepare(calls, location);
+      if (calls.length === 0) return undefined;
+      const config = await agentState.loadConfig();
+      const pending = await approvals.prepare(calls, { messageId, config });
       const decisions = await approvals.requestDecisions(pending, config);
       if (decisions.size === 0) return undefined;
       const newDecisions = pending.flatMap(({ call: { id }, review }) => {
@@ -173,13 +180,17 @@ function createAgentApproval(toolList: LiveToolList, agentTools: Pick<LiveToolLi
     },
 
     /** Returns the preparation of a call that runs now: it has been prepared and decided before. */
-    async resolve(call: ToolCall, state: AgentState): Promise<Partial<CallInterceptor>> {
-      const location = getCallLocation(state);
-      const [pending] = await approvals.prepare([call], location);
-      approvals.delete(call, location);
+    async resolve(
+      call: ToolCall,
+      state: HookState,
+      config: RunnableConfig,
+    ): Promise<Partial<CallInterceptor>> {
+      const { messageId } = findPendingCalls(state);
+      const [pending] = await approvals.prepare([call], { messageId, config });
+      approvals.delete(call, { messageId, config });
       if (pending === undefined) return {};
       const { review } = pending;
-      const stored = getStoredDecisions(location.messageId, state)[call.id ?? ""];
+      const stored = getStoredDecisions(messageId, state)[call.id ?? ""];
       const decision = stored === undefined || review.isAbout(stored.callHash) ? stored?.decision : null;
       return { prepare: (run) => review.resolve(decision, run) };
     },
@@ -188,13 +199,7 @@ function createAgentApproval(toolList: LiveToolList, agentTools: Pick<LiveToolLi
 
 function getStoredDecisions(
   messageId: string | undefined,
-  { _mcpDecisions }: AgentState,
+  { [DECISIONS_KEY]: decisions }: HookState,
 ): StoredDecisions["byCall"] {
-  return _mcpDecisions?.messageId === messageId ? (_mcpDecisions?.byCall ?? {}) : {};
-}
-
-/** Middleware hooks receive only a part of the run's config; LangGraph has the whole config in async storage. */
-function getCallLocation(state: AgentState): CallLocation {
-  const config = (AsyncLocalStorageProviderSingleton.getRunnableConfig() ?? {}) as RunnableConfig;
-  return { messageId: findPendingCalls(state).messageId, config: { ...config, state } as RunnableConfig };
+  return decisions?.messageId === messageId ? (decisions?.byCall ?? {}) : {};
 }

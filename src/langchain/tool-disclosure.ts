@@ -217,7 +217,7 @@ export class ToolDisclosure {
     { state, model }: Omit<DisclosureContext, "tools">,
     config: RunnableConfig,
   ): Promise<DisclosedTool[]> {
-    const tools = this.#withoutHidden(await this.#toolList.listFor(config));
+    const tools = this.#withoutHidden(await this.#toolList.listFor({ ...config, state } as RunnableConfig));
     return [...this.#select({ tools, state, model }, config)];
   }
 
@@ -498,7 +498,7 @@ export function createToolDisclosure<Name extends string>(
     tools: disclosure?.ownTools ?? [],
     selectTools: async (state, config = {}, model) =>
       disclosure === undefined
-        ? [...(await toolList.listFor(config))]
+        ? [...(await toolList.listFor({ ...config, state } as RunnableConfig))]
         : disclosure.selectTools({ state, model }, config),
   };
 }

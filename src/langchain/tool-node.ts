@@ -137,7 +137,8 @@ export class McpToolNode<
    * @throws McpRuntimeError why a server that is not `optional` could not be listed
    */
   async selectTools(state: State, config: RunnableConfig = {}, model?: unknown): Promise<DisclosedTool[]> {
-    if (this.#disclosure === undefined) return [...(await this.#toolList.listFor(config))];
+    if (this.#disclosure === undefined)
+      return [...(await this.#toolList.listFor({ ...config, state } as RunnableConfig))];
     return this.#disclosure.selectTools({ state, model }, config);
   }
 

@@ -14,7 +14,11 @@ interface Checkpointer {
 interface SavedCheckpoint {
   readonly pendingWrites?: [string, string, unknown][];
   readonly parentConfig?: JsonObject;
-  readonly checkpoint?: { readonly id?: unknown; readonly channel_values?: JsonObject };
+  readonly checkpoint?: {
+    readonly id?: unknown;
+    readonly channel_values?: JsonObject;
+    readonly channel_versions?: JsonObject;
+  };
   readonly metadata?: { readonly source?: unknown };
 }
 
@@ -33,11 +37,14 @@ export const MAX_INTERRUPTS = 1_000;
  */
 const CHECKPOINTER = "__pregel_checkpointer";
 const DURABILITY = "__pregel_durability";
+const READ = "__pregel_read";
 const RESUMING = "__pregel_resuming";
 /** Has the input of the task (`currentTaskInput`) and the answers to its interrupts (`resume`, `nullResume`). */
 const SCRATCHPAD = "__pregel_scratchpad";
 const TASK_ID = "__pregel_task_id";
 const INTERRUPT = "__interrupt__";
+/** Channels that are not part of the state. */
+const INTERNAL_CHANNEL = /^(?:__|branch:to:)/;
 
 /** Runs that have already requested approval, keyed by LangGraph's scratchpad of the run. */
 const ASKED_RUNS = new WeakSet<object>();
@@ -110,6 +117,22 @@ export class GraphTask {
   /** The input of the task: usually the state of the graph. */
   get input(): unknown {
     return Reflect.get(this.#scratchpad, "currentTaskInput");
+  }
+
+  /**
+   * Returns these channels of the graph's state as they were when the task started. Those that are empty, or that the graph
+   * does not have, are left out. `undefined` if the state cannot be read.
+   */
+  readState(channels: readonly string[]): JsonObject | undefined {
+    const read = this.#configurable[READ];
+    return typeof read === "function" ? toObject(read(channels)) : undefined;
+  }
+
+  /** Returns the channels of the checkpoint that the task runs from; `undefined` if it is not saved. */
+  async readSavedChannels(): Promise<string[] | undefined> {
+    const saved = await this.#read(this.#checkpointConfig);
+    const channels = saved?.checkpoint?.channel_versions;
+    return channels && Object.keys(channels).filter((channel) => !INTERNAL_CHANNEL.test(channel));
   }
 
   /** Whether the last message of the state has this call and no other. */

@@ -1,10 +1,11 @@
 import { tool } from "@langchain/core/tools";
 import { MemorySaver } from "@langchain/langgraph";
-import { createAgent } from "langchain";
+import { createAgent, createMiddleware } from "langchain";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { createMcpToolsForServer, McpClient, type ToolFilter } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
-import { McpToolNode } from "../../../src/langchain/tool-node.js";
+import { createToolDisclosure, McpToolNode } from "../../../src/langchain/langgraph.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import {
   type Agent,
@@ -259,6 +260,55 @@ describe("mcpMiddleware", () => {
     };
     expect(await bind("reader")).toEqual({ bound: ["srv__read"], status: "error" });
     expect(await bind("janitor")).toEqual({ bound: ["srv__read", "srv__wipe"], status: "success" });
+  });
+});
+
+describe("a filter by the state of the graph", () => {
+  const byState: ToolFilter = (_, { config }) => config["state"] !== undefined && !isGuest(config["state"]);
+  const isGuest = (state: unknown) => Reflect.get(Object(state), "role") === "guest";
+
+  it.each([
+    ["guest", [], "error"],
+    ["admin", ["srv__read"], "success"],
+  ])(
+    "decides what the model of an agent with mcpMiddleware sees and runs: %s",
+    async (role, names, status) => {
+      await using fixture = await startToolset({ tools: [read], options: { filter: byState } });
+      const bound: string[][] = [];
+      const spy = createMiddleware({
+        name: "spy",
+        wrapModelCall: (request, handler) => {
+          bound.push(namesOf(request.tools as never));
+          return handler(request);
+        },
+      });
+      const agent = createAgent({
+        model: createScriptedModel([{ name: "srv__read", args: {} }]),
+        tools: fixture.mcp.tools,
+        middleware: [mcpMiddleware(fixture.mcp), spy],
+        stateSchema: z.object({ role: z.string() }),
+      });
+      const done = (await agent.invoke({ ...userInput, role })) as never;
+      expect(bound[0]).toEqual(names);
+      expect(getToolMessages(done)).toMatchObject([{ status }]);
+    },
+  );
+
+  it.each([
+    ["guest", []],
+    ["admin", ["srv__read"]],
+  ])("decides what McpToolNode and createToolDisclosure select: %s", async (role, names) => {
+    await using fixture = await startToolset({ tools: [read], options: { filter: byState } });
+    const { mcp } = fixture;
+    const state = { messages: [], role };
+    const selectors = [
+      new McpToolNode<typeof state>(mcp),
+      new McpToolNode<typeof state>(mcp, { disclosure: "auto" }),
+      createToolDisclosure(mcp, "all"),
+      createToolDisclosure(mcp, "auto"),
+    ];
+    const selected = await Promise.all(selectors.map((selector) => selector.selectTools(state)));
+    expect(selected.map((list) => namesOf(list as never))).toEqual(selectors.map(() => names));
   });
 });
 

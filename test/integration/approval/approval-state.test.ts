@@ -1,0 +1,177 @@
+import { AIMessage, type ToolCall } from "@langchain/core/messages";
+import { fakeModel } from "@langchain/core/testing";
+import {
+  Annotation,
+  type BaseCheckpointSaver,
+  InMemoryStore,
+  MemorySaver,
+  MessagesAnnotation,
+  StateGraph,
+} from "@langchain/langgraph";
+import { type AgentMiddleware, createAgent, createMiddleware } from "langchain";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { CallContext, McpToolset, McpToolsOptions, ToolRules } from "../../../src/index.js";
+import { mcpMiddleware } from "../../../src/langchain/index.js";
+import { McpToolNode } from "../../../src/langchain/tool-node.js";
+import { type Agent, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
+import { startToolset, type TestToolset, type ToolsetSetup } from "../../fixtures/toolsets.js";
+
+interface UserState {
+  readonly limit: number;
+  readonly account: string;
+}
+
+const stateOf = ({ state }: CallContext) => state as UserState;
+const byLimit = (args: Record<string, unknown>, context: CallContext) =>
+  Number(args["amount"]) > stateOf(context).limit;
+const accountOf = (context: CallContext) => stateOf(context).account;
+
+const BANK: ToolsetSetup = {
+  name: "bank",
+  tools: [
+    { name: "pay", run: () => "paid" },
+    { name: "drop", run: () => "dropped" },
+  ],
+};
+const LIMITED: ToolRules = { pay: { requireApproval: byLimit }, drop: { requireApproval: true } };
+const pay = { name: "bank__pay", args: { amount: 50 }, id: "call-1" };
+const drop = { name: "bank__drop", args: {}, id: "call-2" };
+const alice = { ...userInput, limit: 100, account: "alice" };
+const approve = { type: "approve" };
+
+interface StatefulOptions {
+  readonly mcp: McpToolset;
+  readonly calls: readonly Omit<ToolCall, "type">[];
+  readonly checkpointer: BaseCheckpointSaver;
+  readonly store?: InMemoryStore;
+}
+
+interface StatefulAgent extends Agent {
+  updateState(config: object, values: object): Promise<unknown>;
+}
+
+function createMessageModel(calls: StatefulOptions["calls"]) {
+  const message = new AIMessage({ id: "message-1", content: "", tool_calls: [...calls] });
+  return fakeModel().respond(message).respond(new AIMessage("done")).respond(new AIMessage("done"));
+}
+
+const replace = () => Annotation<never>({ reducer: (_, next) => next });
+const GraphState = Annotation.Root({ ...MessagesAnnotation.spec, limit: replace(), account: replace() });
+
+/** Agents with `limit` and `account` in their state. */
+const statefulAgents: Readonly<Record<string, (options: StatefulOptions) => StatefulAgent>> = {
+  "createAgent with mcpMiddleware": ({ mcp, calls, ...options }) => {
+    const agent = createAgent({
+      model: createMessageModel(calls),
+      tools: mcp.tools,
+      middleware: [mcpMiddleware(mcp)],
+      stateSchema: z.object({ limit: z.number(), account: z.string() }),
+      ...options,
+    });
+    return agent.graph as unknown as StatefulAgent;
+  },
+  "a StateGraph with McpToolNode": ({ mcp, calls, ...options }) => {
+    const model = createMessageModel(calls);
+    return new StateGraph(GraphState)
+      .addNode("model", async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
+      .addNode("tools", new McpToolNode(mcp))
+      .addEdge("__start__", "model")
+      .addEdge("model", "tools")
+      .compile(options) as unknown as StatefulAgent;
+  },
+};
+
+/** The calls that the server has received, in the order of their names. */
+function sentCalls({ server }: TestToolset) {
+  const calls = server.executions.map(({ tool, args }) => ({ tool, ...args }));
+  return calls.toSorted((one, other) => one.tool.localeCompare(other.tool));
+}
+
+function requestedNames(result: { readonly __interrupt__?: readonly { readonly value?: unknown }[] }) {
+  const request = result.__interrupt__?.[0]?.value as { actionRequests: { name: string }[] } | undefined;
+  return request?.actionRequests.map(({ name }) => name) ?? [];
+}
+
+describe.each(Object.entries(statefulAgents))("the state of the agent in %s", (_, createTestAgent) => {
+  const start = async (rules: ToolRules, options: McpToolsOptions = {}) => {
+    const fixture = await startToolset({ ...BANK, rules, options });
+    const checkpointer = new MemorySaver();
+    const open = () => createTestAgent({ mcp: fixture.mcp, calls: [pay, drop], checkpointer });
+    return { fixture, open, agent: open(), checkpointer, sent: () => sentCalls(fixture) };
+  };
+
+  it("decides about approval, also with the durability exit", async () => {
+    const { fixture, open, sent } = await start(LIMITED);
+    await using _fixture = fixture;
+    const strict = { ...alice, limit: 10 };
+    for (const durability of ["async", "exit"]) {
+      const paused = await open().invoke(strict, { ...threadConfig(durability), durability });
+      expect(requestedNames(paused)).toEqual(["bank__pay", "bank__drop"]);
+    }
+    expect(requestedNames(await open().invoke(alice, threadConfig("2")))).toEqual(["bank__drop"]);
+    expect(sent()).toEqual([]);
+  });
+
+  it("is received by hooks and functions of rules, all of it, before and after an interrupt", async () => {
+    const seen: unknown[] = [];
+    const look = (source: string, context: CallContext) => {
+      const { limit, account, ...others } = stateOf(context);
+      seen.push([source, limit, account, "messages" in others]);
+    };
+    const rules: ToolRules = {
+      pay: {
+        requireApproval: (_args, context) => look("requireApproval", context) === undefined,
+        args: { account: (context) => [look("args", context), accountOf(context)][1] },
+      },
+    };
+    const options = { beforeToolCall: ({ context }: { context: CallContext }) => look("hook", context) };
+    const { fixture, agent, checkpointer, sent } = await start(rules, options);
+    await using _fixture = fixture;
+    await agent.invoke(alice, threadConfig("1"));
+    // In place of another process: a middleware that has not called the model yet.
+    await using other = await startToolset({ ...BANK, rules, options });
+    const resumed = createTestAgent({ mcp: other.mcp, calls: [], checkpointer });
+    await resumed.invoke(resumeWith(approve), threadConfig("1"));
+    const once = ["args", "hook", "requireApproval"].map((source) => [source, 100, "alice", true]);
+    expect(seen.slice(0, 3)).toEqual(once);
+    for (const entry of seen) expect(once).toContainEqual(entry);
+    expect(sent()).toEqual([]);
+    expect(sentCalls(other)).toEqual([{ tool: "drop" }, { tool: "pay", account: "alice", amount: 50 }]);
+  });
+});
+
+describe("mcpMiddleware", () => {
+  const limitSchema = z.object({ limit: z.number().optional() });
+  const createLimitedAgent = (mcp: McpToolset, other: AgentMiddleware) =>
+    createAgent({
+      model: createMessageModel([pay]),
+      tools: mcp.tools,
+      middleware: [other, mcpMiddleware(mcp)] as const,
+      stateSchema: limitSchema,
+      checkpointer: new MemorySaver(),
+    } as never) as unknown as Agent;
+  it("reads the state if other middleware responds in place of the model", async () => {
+    await using fixture = await startToolset({ ...BANK, rules: LIMITED });
+    const cached = createMiddleware({
+      name: "cached",
+      wrapModelCall: async () => new AIMessage({ content: "", tool_calls: [{ ...pay }] }),
+    });
+    const agent = createLimitedAgent(fixture.mcp, cached);
+    const paused = await agent.invoke({ ...userInput, limit: 10 }, threadConfig("1"));
+    expect(requestedNames(paused)).toEqual(["bank__pay"]);
+    expect(fixture.server.executions).toEqual([]);
+  });
+
+  it("denies a call whose rule reads the state where there is none: outside of a graph", async () => {
+    await using fixture = await startToolset({ ...BANK, rules: LIMITED });
+    const { wrapToolCall } = mcpMiddleware(fixture.mcp);
+    const tool = fixture.mcp.tools.find(({ name }) => name === pay.name);
+    const request = { toolCall: pay, tool, state: { messages: [], limit: 100 }, runtime: {} };
+    const handler = ({ toolCall }: { toolCall: ToolCall }) =>
+      tool?.invoke({ ...toolCall, type: "tool_call" });
+    const message: unknown = await (wrapToolCall as (...args: unknown[]) => unknown)(request, handler);
+    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
+    expect(fixture.server.executions).toEqual([]);
+  });
+});
