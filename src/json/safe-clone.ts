@@ -5,6 +5,8 @@ export interface SafeCloneOptions {
   /** Whether values that are not JSON (functions, class instances) are a problem or are kept. */
   readonly nonJson: "reject" | "preserve";
   readonly maxDepth: number;
+  /** Returns what is copied in place of an object or array. */
+  readonly convert?: (value: object) => unknown;
 }
 
 /** A value that cannot be cloned, and its path. */
@@ -28,6 +30,8 @@ const MAX_PATH_LENGTH = 32;
 /** An object or array that is being copied. `height` is the nesting depth found so far. */
 interface Frame {
   readonly source: object;
+  /** What is copied: the source, or what it was converted to. */
+  readonly content: object;
   readonly target: JsonObject | unknown[];
   readonly keys: readonly string[];
   next: number;
@@ -69,10 +73,10 @@ class SafeCloner {
     return copy;
   }
 
-  #copyProperty({ source, target }: Frame, key: string): void {
+  #copyProperty({ content, target }: Frame, key: string): void {
     let value: unknown;
     try {
-      value = Reflect.get(source, key);
+      value = Reflect.get(content, key);
     } catch {
       this.#addProblem(UNREADABLE);
       return;
@@ -97,7 +101,7 @@ class SafeCloner {
     if (this.#open.has(value)) return this.#addProblem("contains itself");
     let frame: Frame | undefined;
     try {
-      frame = createFrame(value);
+      frame = createFrame(value, this.#options.convert?.(value) ?? value);
     } catch {
       return this.#addProblem(UNREADABLE);
     }
@@ -141,11 +145,11 @@ function isScalar(value: unknown): boolean {
 }
 
 /** Returns `undefined` for what JSON cannot represent: class instances and sparse arrays. */
-function createFrame(source: object): Frame | undefined {
-  const isArray = Array.isArray(source);
-  if (!isArray && !isPlainObject(source)) return undefined;
-  const keys = Object.keys(source);
+function createFrame(source: object, content: unknown): Frame | undefined {
+  const isArray = Array.isArray(content);
+  if (!isArray && !isPlainObject(content)) return undefined;
+  const keys = Object.keys(content);
   // A sparse array can have any length without containing anything.
-  if (isArray && keys.length !== source.length) return undefined;
-  return { source, target: isArray ? [] : {}, keys, next: 0, height: 1 };
+  if (isArray && keys.length !== content.length) return undefined;
+  return { source, content, target: isArray ? [] : {}, keys, next: 0, height: 1 };
 }

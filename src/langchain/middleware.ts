@@ -6,7 +6,7 @@ import { assertMinimumVersion } from "../errors/load-optional-dependency.js";
 import { assertToolset } from "../toolset/mcp-toolset.js";
 import type { McpToolset } from "../toolset/toolset.js";
 import { PendingApprovals } from "../tools/approval/request-approval.js";
-import type { ApprovalDecision } from "../tools/approval/reviewable-call.js";
+import type { ApprovalDecision, ReviewableCall } from "../tools/approval/reviewable-call.js";
 import { findPendingCalls } from "../tools/graph-task.js";
 import { mayNeedApproval } from "../tools/prepare-call.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
@@ -191,10 +191,19 @@ function createAgentApproval({ toolList, agentTools, agentState }: AgentContext)
       if (pending === undefined) return {};
       const { review } = pending;
       const stored = getStoredDecisions(messageId, state)[call.id ?? ""];
-      const decision = stored === undefined || review.isAbout(stored.callHash) ? stored?.decision : null;
-      return { prepare: (run) => review.resolve(decision, run) };
+      return { prepare: (run) => review.resolve(stored && toDecision(stored, review), run) };
     },
   };
+}
+
+/** Returns what a stored decision means for the call as it was prepared now; `undefined` if it needs none any more. */
+function toDecision(
+  { callHash, decision }: StoredDecision,
+  review: ReviewableCall,
+): ApprovalDecision | undefined {
+  // The state may have changed since then. A rejected or edited call is not sent as it was.
+  if (!review.needsApproval && decision?.type === "approve") return undefined;
+  return review.isAbout(callHash) ? decision : null;
 }
 
 function getStoredDecisions(

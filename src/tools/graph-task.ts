@@ -327,7 +327,7 @@ export function findPendingCalls(state: unknown): PendingCalls {
 }
 
 /** As in LangChain, whose module of all messages would make the import of this package take a tenth longer. */
-function isBaseMessage(value: unknown): value is BaseMessage {
+export function isBaseMessage(value: unknown): value is BaseMessage {
   return typeof (value as { _getType?: unknown } | null | undefined)?._getType === "function";
 }
 

@@ -6,7 +6,14 @@ import { pluralize } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
-import { findPendingCalls, GraphTask, MAX_INTERRUPTS, toApprovalRequest } from "../graph-task.js";
+import { safeClone } from "../../json/safe-clone.js";
+import {
+  findPendingCalls,
+  GraphTask,
+  isBaseMessage,
+  MAX_INTERRUPTS,
+  toApprovalRequest,
+} from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
 import { maskArguments, mayNeedApproval, toCallPreview } from "../prepare-call.js";
 import { deniedError } from "../tool-failure.js";
@@ -98,14 +105,14 @@ const MAX_PENDING = 1_000;
 
 interface PreparedReview {
   readonly runtime: ToolRuntime;
-  readonly caller: unknown;
+  readonly received: ReceivedConfig;
   readonly review: Promise<ReviewableCall>;
 }
 
 /**
  * Calls that wait for approval. Each is prepared once, so hooks do not run again when the graph resumes in this
- * process with the same tool, the same arguments and for the same caller. Prepared calls may contain secrets and are never written to a
- * checkpoint, so another process prepares them again.
+ * process while the tool, the arguments and all that hooks receive are the same. Prepared calls may contain secrets and
+ * are never written to a checkpoint, so another process prepares them again.
  */
 export class PendingApprovals {
   readonly #source: ReviewSource["source"];
@@ -120,11 +127,13 @@ export class PendingApprovals {
   /** Prepares those of the calls that may need approval. */
   async prepare(calls: readonly ToolCall[], location: CallLocation): Promise<PendingCall[]> {
     const withoutId = calls.filter(({ id }) => id === undefined);
+    let received: ReceivedConfig | undefined;
     const prepared = calls.map(async (call) => {
       const position = call.id === undefined ? withoutId.indexOf(call) : undefined;
       const tool = await this.#findTool(call.name, location.config);
       if (tool === undefined || !mayNeedApproval(tool.runtime)) return [];
-      return [{ call, review: await this.#prepareOnce(tool, call, { ...location, position }) }];
+      received ??= new ReceivedConfig(location.config);
+      return [{ call, review: await this.#prepareOnce(tool, call, { ...location, position, received }) }];
     });
     return (await Promise.all(prepared)).flat();
   }
@@ -152,15 +161,17 @@ export class PendingApprovals {
   #prepareOnce(
     { runtime }: McpTool,
     call: ToolCall,
-    location: CallLocation & Pick<ReviewSource, "position">,
+    {
+      received,
+      ...location
+    }: CallLocation & Pick<ReviewSource, "position"> & Pick<PreparedReview, "received">,
   ): Promise<ReviewableCall> {
     const key = keyOf(call, location);
-    const caller = toCaller(location.config);
     const existing = this.#pending.get(key ?? "");
-    if (existing?.runtime === runtime && isDeepStrictEqual(existing.caller, caller)) return existing.review;
+    if (existing?.runtime === runtime && existing.received.equals(received)) return existing.review;
     const review = ReviewableCall.prepare(runtime, call, { ...location, source: this.#source });
     if (key === undefined) return review;
-    this.#pending.set(key, { runtime, caller, review });
+    this.#pending.set(key, { runtime, received, review });
     review.catch(() => this.#pending.delete(key));
     const [oldestKey = ""] = this.#pending.keys();
     if (this.#pending.size > MAX_PENDING) this.#pending.delete(oldestKey);
@@ -168,13 +179,38 @@ export class PendingApprovals {
   }
 }
 
-/** The keys of `configurable` that LangGraph sets for each task. */
-const TASK_KEY = /^(?:__|checkpoint_)/;
+/** The keys of `configurable` and `metadata` that LangGraph sets for each task. */
+const TASK_KEY = /^(?:__|checkpoint_|langgraph_(?:step|node|triggers|path|checkpoint_ns)$)/;
 
-/** What the application passes to a run: hooks and functions of rules may return something else for another caller. */
-function toCaller(config: RunnableConfig): JsonObject {
-  const configurable = Object.entries(config.configurable ?? {}).filter(([key]) => !TASK_KEY.test(key));
-  return { configurable: Object.fromEntries(configurable), context: Reflect.get(config, "context") };
+/** What hooks and functions of rules receive of a run: they may return something else if it has changed. */
+class ReceivedConfig {
+  /** Plain objects and arrays are copied, because the application may change them in place. */
+  readonly #values: unknown;
+  readonly #store: unknown;
+
+  constructor(config: RunnableConfig) {
+    const { configurable, metadata, tags, context, state, store } = config as RunnableConfig & JsonObject;
+    const values = { configurable: withoutTaskKeys(configurable), metadata: withoutTaskKeys(metadata) };
+    this.#values = safeClone(
+      { ...values, tags, context, state },
+      { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY, convert: toMessageJson },
+    ).copy;
+    // LangGraph wraps the store for each run.
+    this.#store = Reflect.get(Object(store), "store") ?? store;
+  }
+
+  equals(other: ReceivedConfig): boolean {
+    return this.#store === other.#store && isDeepStrictEqual(this.#values, other.#values);
+  }
+}
+
+function withoutTaskKeys(values: JsonObject | undefined): JsonObject {
+  return Object.fromEntries(Object.entries(values ?? {}).filter(([key]) => !TASK_KEY.test(key)));
+}
+
+/** A message that was loaded from a checkpoint has the same JSON, but not always the same properties. */
+function toMessageJson(value: object): unknown {
+  return isBaseMessage(value) ? value.toJSON() : value;
 }
 
 /**

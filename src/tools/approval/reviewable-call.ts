@@ -186,7 +186,7 @@ export class ReviewableCall {
     run.addSecrets(this.#run.secrets ?? []);
     const isSameUser = tryGetIdentity(run) === this.#identity;
     // The graph may have been resumed for another user, whose arguments are not injected yet.
-    if (!outcome.needsApproval || decided === undefined) return isSameUser ? outcome : prepareCall(run);
+    if (decided === undefined) return isSameUser ? outcome : prepareCall(run);
     const decision = this.#isForTool(run) && isSameUser ? decided : null;
     const edited =
       decision?.type === "edit" ? applyEdits(this.#run, outcome, decision.editedAction.args) : undefined;

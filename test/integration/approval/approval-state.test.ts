@@ -14,7 +14,7 @@ import { z } from "zod";
 import type { CallContext, McpToolset, McpToolsOptions, ToolRules } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/tool-node.js";
-import { type Agent, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
+import { type Agent, getToolMessages, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
 import { startToolset, type TestToolset, type ToolsetSetup } from "../../fixtures/toolsets.js";
 
 interface UserState {
@@ -25,6 +25,7 @@ interface UserState {
 const stateOf = ({ state }: CallContext) => state as UserState;
 const byLimit = (args: Record<string, unknown>, context: CallContext) =>
   Number(args["amount"]) > stateOf(context).limit;
+const toUser = (value: unknown) => Reflect.get(Object(value), "user");
 const accountOf = (context: CallContext) => stateOf(context).account;
 
 const BANK: ToolsetSetup = {
@@ -35,10 +36,12 @@ const BANK: ToolsetSetup = {
   ],
 };
 const LIMITED: ToolRules = { pay: { requireApproval: byLimit }, drop: { requireApproval: true } };
+const INJECTED: ToolRules = { pay: { requireApproval: true, args: { account: accountOf } } };
 const pay = { name: "bank__pay", args: { amount: 50 }, id: "call-1" };
 const drop = { name: "bank__drop", args: {}, id: "call-2" };
 const alice = { ...userInput, limit: 100, account: "alice" };
 const approve = { type: "approve" };
+const reject = { type: "reject" };
 
 interface StatefulOptions {
   readonly mcp: McpToolset;
@@ -139,6 +142,50 @@ describe.each(Object.entries(statefulAgents))("the state of the agent in %s", (_
     expect(sent()).toEqual([]);
     expect(sentCalls(other)).toEqual([{ tool: "drop" }, { tool: "pay", account: "alice", amount: 50 }]);
   });
+
+  it("may change while a person decides: the rule decides again", async () => {
+    const { fixture, agent, sent } = await start(LIMITED);
+    await using _fixture = fixture;
+    await agent.invoke(alice, threadConfig("1"));
+    await agent.updateState(threadConfig("1"), { limit: 10 });
+    const asked = await agent.invoke(null, threadConfig("1"));
+    expect(requestedNames(asked)).toEqual(["bank__pay", "bank__drop"]);
+    await agent.invoke(resumeWith(reject, approve), threadConfig("1"));
+    expect(sent()).toEqual([{ tool: "drop" }]);
+  });
+
+  it("may change while a person decides: nothing is sent for the old state", async () => {
+    const { fixture, agent, sent } = await start(INJECTED);
+    await using _fixture = fixture;
+    await agent.invoke(alice, threadConfig("1"));
+    await agent.updateState(threadConfig("1"), { account: "bob" });
+    await agent.invoke(null, threadConfig("1"));
+    await agent.invoke(resumeWith(approve), threadConfig("1"));
+    expect(sent().find(({ tool }) => tool === "pay")).toEqual({ tool: "pay", amount: 50, account: "bob" });
+  });
+
+  const who = { user: "alice" };
+  it.each<[string, (context: CallContext) => unknown, (user: string) => object]>([
+    ["metadata", ({ config }) => toUser(config["metadata"]), (user) => ({ metadata: { user } })],
+    ["tags", ({ config }) => String(config["tags"]), (user) => ({ tags: [user] })],
+    ["runtime context", ({ context }) => toUser(context), (user) => ({ context: { user } })],
+    [
+      "an object that is changed in place",
+      ({ configurable }) => toUser(configurable["who"]),
+      (user) => ({ configurable: { thread_id: "1", who: Object.assign(who, { user }) } }),
+    ],
+  ])("is not all that counts: no approval for another user in %s", async (_source, findUser, toConfig) => {
+    const rules = { pay: { requireApproval: true, args: { account: findUser } } };
+    const { fixture, agent, sent } = await start(rules);
+    await using _fixture = fixture;
+    await agent.invoke(alice, { ...threadConfig("1"), ...toConfig("alice") });
+    const done = await agent.invoke(resumeWith(approve), {
+      ...threadConfig("1"),
+      ...toConfig("bob"),
+    });
+    expect(sent()).toEqual([{ tool: "drop" }]);
+    expect(getToolMessages(done)[0]).toMatchObject({ artifact: { error: { kind: "denied" } } });
+  });
 });
 
 describe("mcpMiddleware", () => {
@@ -151,6 +198,71 @@ describe("mcpMiddleware", () => {
       stateSchema: limitSchema,
       checkpointer: new MemorySaver(),
     } as never) as unknown as Agent;
+  /** Sets the limit after the model has responded, and after `mcpMiddleware` has requested approval. */
+  const setLimit = (limit: number) =>
+    createMiddleware({ name: "setLimit", stateSchema: limitSchema, afterModel: () => ({ limit }) });
+
+  it("requests approval by a state that other middleware sets after the model has responded", async () => {
+    await using fixture = await startToolset({ ...BANK, rules: LIMITED });
+    const agent = createLimitedAgent(fixture.mcp, setLimit(10));
+    const paused = await agent.invoke({ ...userInput, limit: 100 }, threadConfig("1"));
+    expect(requestedNames(paused)).toEqual(["bank__pay"]);
+    expect(fixture.server.executions).toEqual([]);
+  });
+
+  it.each([
+    ["does not send a rejected call", reject, 0],
+    ["sends an approved call", approve, 1],
+    [
+      "does not send an edited call as the model has made it",
+      { type: "edit", editedAction: { name: pay.name, args: { amount: 49 } } },
+      0,
+    ],
+  ])("%s if the state no longer requires its approval", async (_, decision, executions) => {
+    await using fixture = await startToolset({ ...BANK, rules: LIMITED });
+    const agent = createLimitedAgent(fixture.mcp, setLimit(100));
+    const paused = await agent.invoke({ ...userInput, limit: 10 }, threadConfig("1"));
+    expect(requestedNames(paused)).toEqual(["bank__pay"]);
+    await agent.invoke(resumeWith(decision), threadConfig("1"));
+    expect(fixture.server.executions).toHaveLength(executions);
+  });
+
+  it("does not send what was prepared with another store", async () => {
+    const rules: ToolRules = {
+      pay: {
+        requireApproval: true,
+        args: {
+          account: async ({ store }) => {
+            const item = await (store as InMemoryStore).get(["users"], "account");
+            return item?.value["name"];
+          },
+        },
+      },
+    };
+    await using fixture = await startToolset({ ...BANK, rules });
+    const stores = await Promise.all(
+      ["alice", "bob"].map(async (name) => {
+        const store = new InMemoryStore();
+        await store.put(["users"], "account", { name });
+        return store;
+      }),
+    );
+    const checkpointer = new MemorySaver();
+    const middleware = mcpMiddleware(fixture.mcp);
+    const [agent, other] = stores.map((store) =>
+      createAgent({
+        model: createMessageModel([pay]),
+        tools: fixture.mcp.tools,
+        middleware: [middleware],
+        checkpointer,
+        store,
+      }),
+    ) as unknown as Agent[];
+    await agent?.invoke(userInput, threadConfig("1"));
+    await other?.invoke(resumeWith(approve), threadConfig("1"));
+    expect(fixture.server.executions).toEqual([]);
+  });
+
   it("reads the state if other middleware responds in place of the model", async () => {
     await using fixture = await startToolset({ ...BANK, rules: LIMITED });
     const cached = createMiddleware({
