@@ -171,8 +171,11 @@ export class PendingApprovals {
     if (existing?.runtime === runtime && existing.received.equals(received)) return existing.review;
     const review = ReviewableCall.prepare(runtime, call, { ...location, source: this.#source });
     if (key === undefined) return review;
-    this.#pending.set(key, { runtime, received, review });
-    review.catch(() => this.#pending.delete(key));
+    const entry = { runtime, received, review };
+    this.#pending.set(key, entry);
+    review.catch(() => {
+      if (this.#pending.get(key) === entry) this.#pending.delete(key);
+    });
     const [oldestKey = ""] = this.#pending.keys();
     if (this.#pending.size > MAX_PENDING) this.#pending.delete(oldestKey);
     return review;

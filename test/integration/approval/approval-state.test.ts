@@ -15,6 +15,7 @@ import type { CallContext, McpToolset, McpToolsOptions, ToolRules } from "../../
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import { type Agent, getToolMessages, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
+import { deferred } from "../../fixtures/clients.js";
 import { startToolset, type TestToolset, type ToolsetSetup } from "../../fixtures/toolsets.js";
 
 interface UserState {
@@ -185,6 +186,41 @@ describe.each(Object.entries(statefulAgents))("the state of the agent in %s", (_
     });
     expect(sent()).toEqual([{ tool: "drop" }]);
     expect(getToolMessages(done)[0]).toMatchObject({ artifact: { error: { kind: "denied" } } });
+  });
+});
+
+describe("a prepared call", () => {
+  it("is kept when the preparation of the same call in another run fails", async () => {
+    const prepared: string[] = [];
+    const preparing = deferred();
+    const beforeToolCall: McpToolsOptions["beforeToolCall"] = ({ context }) => {
+      const user = String(context.configurable["user"]);
+      prepared.push(user);
+      if (user !== "alice") return undefined;
+      preparing.resolve();
+      return new Promise(() => undefined);
+    };
+    const rules = { pay: { requireApproval: true } };
+    await using fixture = await startToolset({ ...BANK, rules, options: { beforeToolCall } });
+    const node = new McpToolNode(fixture.mcp);
+    const createGraph = () =>
+      new StateGraph(MessagesAnnotation)
+        .addNode("tools", node)
+        .addEdge("__start__", "tools")
+        .compile({ checkpointer: new MemorySaver() }) as unknown as Agent;
+    const input = { messages: [new AIMessage({ id: "message-1", content: "", tool_calls: [pay] })] };
+    const configOf = (user: string) => ({ configurable: { thread_id: "1", user } });
+    const controller = new AbortController();
+    const first = createGraph().invoke(input, { ...configOf("alice"), signal: controller.signal });
+    const failed = expect(first).rejects.toThrow("enough");
+    await preparing.promise;
+    const second = createGraph();
+    await second.invoke(input, configOf("bob"));
+    controller.abort(new Error("enough"));
+    await failed;
+    await second.invoke(resumeWith(approve), configOf("bob"));
+    expect(prepared).toEqual(["alice", "bob"]);
+    expect(fixture.server.executions).toHaveLength(1);
   });
 });
 
