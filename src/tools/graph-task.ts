@@ -177,6 +177,13 @@ export class GraphTask {
     return Reflect.get(Object(interrupts.at(-1)), "value");
   }
 
+  /** Whether the task was interrupted by a request to approve this call. */
+  async hasRequestedApproval(toolCallId: string): Promise<boolean> {
+    if (!this.isResumed) return false;
+    const requests = toActionRequests(await this.lastQuestion());
+    return requests.some((request) => toObject(request)["toolCallId"] === toolCallId);
+  }
+
   /**
    * Saves a value with the checkpoint at once, and not when the task ends. It has a task id of its own, so that LangGraph
    * does not take it for an output of the task. Call `findRecords` first.
@@ -285,10 +292,9 @@ function parentNamespace(namespace: string): string {
 function requestsApproval({ pendingWrites = [] }: SavedCheckpoint, callHash: string | undefined): boolean {
   if (callHash === undefined) return false;
   const interrupts = pendingWrites.flatMap(([, channel, value]) => (channel === INTERRUPT ? value : []));
-  const requests = interrupts.flatMap((interrupt) => {
-    const request = toApprovalRequest(Reflect.get(Object(interrupt), "value"));
-    return toArray(toObject(request)["actionRequests"]);
-  });
+  const requests = interrupts.flatMap((interrupt) =>
+    toActionRequests(Reflect.get(Object(interrupt), "value")),
+  );
   return requests.some((request) => toObject(request)["callHash"] === callHash);
 }
 
@@ -342,4 +348,9 @@ const INPUT_TYPES: ReadonlySet<unknown> = new Set(["mcp_input", "mcp_inputs", "m
 export function toApprovalRequest(question: unknown): unknown {
   if (!isPlainObject(question)) return undefined;
   return INPUT_TYPES.has(question["type"]) ? question["approval"] : question;
+}
+
+/** Returns the calls of an approval request, in its order. */
+export function toActionRequests(question: unknown): readonly unknown[] {
+  return toArray(toObject(toApprovalRequest(question))["actionRequests"]);
 }

@@ -9,6 +9,7 @@ import { StepLimitError } from "../json-schema/step-budget.js";
 import { describeValue } from "../json/describe-value.js";
 import { isDeepEqual, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
 import { collectTexts, MASK } from "./argument-injector.js";
+import { GraphTask } from "./graph-task.js";
 import { parseBeforeCallResult } from "./hook-results.js";
 import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
 import type { BeforeToolCallInput, BeforeToolCallResult } from "./tool-options.js";
@@ -73,10 +74,17 @@ function needsApproval(run: ToolRun, args: JsonObject): boolean | Promise<boolea
   const isRequired = approval.some(
     (condition) => condition === true || (condition === "unless-read-only" && !schema.isReadOnly),
   );
-  const functions = approval.filter((condition) => typeof condition === "function");
-  return isRequired || functions.length === 0
+  const conditions = approval.filter((condition) => typeof condition === "function");
+  return isRequired || conditions.length === 0
     ? isRequired
-    : requireAny({ hook: "requireApproval", conditions: functions }, run, args);
+    : requireAny({ hook: "requireApproval", conditions }, run, args).then(
+        (isRequiredNow) => isRequiredNow || wasApprovalRequested(run),
+      );
+}
+
+/** The graph may be resumed by a caller who needs no approval: a decision about the call counts all the same. */
+async function wasApprovalRequested({ context: { toolCallId, runConfig } }: ToolRun): Promise<boolean> {
+  return toolCallId !== undefined && (await new GraphTask(runConfig).hasRequestedApproval(toolCallId));
 }
 
 interface RuleConditions {

@@ -5,14 +5,14 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { pluralize } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
-import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import { safeClone } from "../../json/safe-clone.js";
 import {
   findPendingCalls,
   GraphTask,
   isBaseMessage,
   MAX_INTERRUPTS,
-  toApprovalRequest,
+  toActionRequests,
 } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
 import { maskArguments, mayNeedApproval, toCallPreview } from "../prepare-call.js";
@@ -239,8 +239,8 @@ async function interruptForApproval(
   const decisions = interruptUntilDecided(calls, task);
   const hashes = calls.map(({ hash }) => hash);
   if (calls.every(({ requestedWith }) => isDeepStrictEqual(requestedWith, hashes))) return decisions;
-  const { actionRequests } = toObject(toApprovalRequest(await task.lastQuestion()));
-  const requested = toArray(actionRequests).map((request) => toObject(request)["callHash"]);
+  const requests = toActionRequests(await task.lastQuestion());
+  const requested = requests.map((request) => toObject(request)["callHash"]);
   return calls.map((call, index) => {
     const isSame = requested.length === calls.length && call.isAbout(requested[index]);
     return isSame ? (decisions[index] ?? null) : null;

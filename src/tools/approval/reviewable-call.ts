@@ -24,6 +24,8 @@ interface ActionRequest {
   /** The arguments that would be sent; sensitive values and those that rules inject are masked. */
   readonly args: JsonObject;
   readonly description: string;
+  /** The id that the model gave the call. */
+  readonly toolCallId: string | undefined;
   /** Identifies the tool, the call, its arguments and its user: the decision applies to nothing else. */
   readonly callHash: string;
 }
@@ -152,8 +154,9 @@ export class ReviewableCall {
 
   get action(): ActionRequest {
     const { server } = this.#run.runtime;
+    const { toolCallId } = this.#run.context;
     const description = `Tool "${this.name}" of server "${server}" needs approval before it runs.`;
-    return { name: this.name, args: this.#shownArgs ?? {}, description, callHash: this.hash };
+    return { name: this.name, args: this.#shownArgs ?? {}, description, toolCallId, callHash: this.hash };
   }
 
   get reviewConfig(): ReviewConfig {

@@ -4,7 +4,7 @@ import { MemorySaver } from "@langchain/langgraph";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { createAgent } from "langchain";
 import { describe, expect, it } from "vitest";
-import type { McpToolset } from "../../../src/index.js";
+import type { McpToolset, ToolRules } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import {
@@ -58,6 +58,19 @@ describe.each(Object.entries(AGENTS))("%s without mcpMiddleware and McpToolNode"
     const done = await agent.invoke(resumeWith(decision), threadConfig("1"));
     expect(getToolMessages(done)[0]?.text).toContain(text);
     expect(fixture.server.executions).toHaveLength(runs);
+  });
+
+  it("does not run a call that was rejected by a caller who needs no approval", async () => {
+    const rules: ToolRules = {
+      pay: { requireApproval: (_args, { configurable }) => configurable["role"] !== "admin" },
+    };
+    await using fixture = await startToolset({ ...BANK, rules });
+    const agent = createTestAgent(fixture.mcp, [payAnn]);
+    await agent.invoke(userInput, threadConfig("1"));
+    const config = { configurable: { thread_id: "1", role: "admin" } };
+    const done = await agent.invoke(resumeWith({ type: "reject", message: "No." }), config);
+    expect(getToolMessages(done)[0]?.text).toContain("No.");
+    expect(fixture.server.executions).toEqual([]);
   });
 
   it("runs edited arguments only if beforeToolCall lets them run", async () => {

@@ -14,7 +14,15 @@ import { z } from "zod";
 import type { CallContext, McpToolset, McpToolsOptions, ToolRules } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/tool-node.js";
-import { type Agent, getToolMessages, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
+import {
+  type Agent,
+  agentIntegrations,
+  createScriptedModel,
+  getToolMessages,
+  resumeWith,
+  threadConfig,
+  userInput,
+} from "../../fixtures/agents.js";
 import { deferred } from "../../fixtures/clients.js";
 import { startToolset, type TestToolset, type ToolsetSetup } from "../../fixtures/toolsets.js";
 
@@ -222,6 +230,30 @@ describe("a prepared call", () => {
     expect(prepared).toEqual(["alice", "bob"]);
     expect(fixture.server.executions).toHaveLength(1);
   });
+});
+
+describe.each(Object.entries(agentIntegrations))("a decision in %s", (_, createTestAgent) => {
+  it.each([
+    ["reject", reject, 0],
+    ["approve", approve, 1],
+  ])(
+    "%s counts, if it is that of a caller who needs no approval",
+    async (_decision, decision, executions) => {
+      const rules: ToolRules = {
+        pay: { requireApproval: (_args, { configurable }) => configurable["role"] !== "admin" },
+      };
+      await using fixture = await startToolset({ ...BANK, rules });
+      const agent = createTestAgent({
+        model: createScriptedModel([pay]),
+        mcp: fixture.mcp,
+        checkpointer: new MemorySaver(),
+      });
+      const configOf = (role: string) => ({ configurable: { thread_id: "1", role } });
+      expect(requestedNames(await agent.invoke(userInput, configOf("user")))).toEqual(["bank__pay"]);
+      await agent.invoke(resumeWith(decision), configOf("admin"));
+      expect(fixture.server.executions).toHaveLength(executions);
+    },
+  );
 });
 
 describe("mcpMiddleware", () => {
