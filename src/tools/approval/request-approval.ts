@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { suggestMatch } from "../../errors/find-closest-match.js";
 import { pluralize } from "../../errors/sanitize-text.js";
 import { describeValue } from "../../json/describe-value.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
@@ -273,35 +274,60 @@ function interrupt(calls: readonly ReviewableCall[], task: GraphTask, problem: s
   }
 }
 
+/** The keys of each decision of LangChain's `HITLResponse`. */
+const DECISION_KEYS: Readonly<Record<Decision["type"], readonly string[]>> = {
+  approve: ["type"],
+  edit: ["type", "editedAction"],
+  reject: ["type", "message"],
+};
+/** Those of the request, too: an edited action may be a copy of it with other arguments. */
+const EDITED_ACTION_KEYS: readonly string[] = ["name", "args", "description", "toolCallId", "callHash"];
+/** Answers to other interrupts may be part of the same value. */
+const ANSWER_KEYS: readonly string[] = ["decisions", "answers", "task"];
+
 /** Returns the decisions of an answer (LangChain's `HITLResponse`), or a description of what is wrong with it. */
 function readDecisions(answer: unknown, calls: readonly ReviewableCall[]): Decision[] | string {
   const { decisions } = toObject(answer);
   if (!Array.isArray(decisions)) return "The answer has no array of decisions: { decisions: [{ type }] }.";
+  const unknownKey = describeUnknownKey(toObject(answer), ANSWER_KEYS);
+  if (unknownKey !== undefined) return `The answer ${unknownKey}`;
   if (decisions.length !== calls.length)
     return `The answer has ${pluralize(decisions.length, "decision")} for ${pluralize(calls.length, "call")}.`;
-  const problems = calls.flatMap(({ name }, index) => validateDecision(decisions[index], name) ?? []);
+  const problems = calls.flatMap((call, index) => validateDecision(decisions[index], call) ?? []);
   if (problems.length > 0) return problems.join(" ");
   const valid = decisions as Decision[];
   const invalidEdits = valid.flatMap((decision, index) => calls[index]?.validateEdits(decision) ?? []);
   return invalidEdits.length > 0 ? invalidEdits.join("\n") : valid;
 }
 
-function validateDecision(decision: unknown, name: string): string | undefined {
+function validateDecision(decision: unknown, call: ReviewableCall): string | undefined {
+  const { name } = call;
   const { type, editedAction, message } = toObject(decision);
-  switch (type) {
-    case "approve":
-      return undefined;
-    case "reject": {
-      const isText = message === undefined || message === null || typeof message === "string";
-      return isText ? undefined : `The message about ${name} is not a string.`;
-    }
-    case "edit": {
-      if (!isPlainObject(editedAction) || !isPlainObject(editedAction["args"]))
-        return `The edited call of ${name} has no arguments: { editedAction: { name, args } }.`;
-      const { name: editedName = name } = editedAction;
-      return editedName === name ? undefined : `A call of ${name} cannot be changed to another tool.`;
-    }
-    default:
-      return `The decision about ${name} must be one of ${DECISIONS.join(", ")}, got ${describeValue(type)}.`;
-  }
+  const known = DECISIONS.find((each) => each === type);
+  if (known === undefined)
+    return `The decision about ${name} must be one of ${DECISIONS.join(", ")}, got ${describeValue(type)}.`;
+  const unknownKey = describeUnknownKey(toObject(decision), DECISION_KEYS[known]);
+  if (unknownKey !== undefined) return `The decision "${known}" about ${name} ${unknownKey}`;
+  if (known === "edit") return validateEditedAction(editedAction, call);
+  const isText = message === undefined || message === null || typeof message === "string";
+  return isText ? undefined : `The message about ${name} is not a string.`;
+}
+
+function validateEditedAction(action: unknown, { name, hash }: ReviewableCall): string | undefined {
+  if (!isPlainObject(action) || !isPlainObject(action["args"]))
+    return `The edited call of ${name} has no arguments: { editedAction: { name, args } }.`;
+  const unknownKey = describeUnknownKey(action, EDITED_ACTION_KEYS);
+  if (unknownKey !== undefined) return `The edited call of ${name} ${unknownKey}`;
+  const { name: editedName = name, callHash = hash } = action;
+  if (editedName !== name) return `A call of ${name} cannot be changed to another tool.`;
+  return callHash === hash ? undefined : `The edited call of ${name} has the callHash of another call.`;
+}
+
+/** An unknown key may be meant as a condition or as a change, so that it must not be ignored. */
+function describeUnknownKey(value: JsonObject, keys: readonly string[]): string | undefined {
+  const isAbsent = (key: string) => value[key] === undefined || value[key] === null;
+  const unknownKey = Object.keys(value).find((key) => !keys.includes(key) && !isAbsent(key));
+  if (unknownKey === undefined) return undefined;
+  const hint = suggestMatch(unknownKey, keys);
+  return `has an unknown key ${describeValue(unknownKey)}; valid keys: ${keys.join(", ")}.${hint}`;
 }

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
-import { MemorySaver, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+import { Command, MemorySaver, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+import type { HITLRequest } from "langchain";
 import { describe, expect, it } from "vitest";
 import { createMcpToolsFromAgent, type McpToolsOptions, type ToolRules } from "../../../src/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
@@ -120,6 +121,40 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
       [{ type: "approve" }, { type: "edit", editedAction: { name: "bank__pay", args: { to: "bob" } } }],
       "amount",
     ],
+    [
+      "an approval with edited arguments",
+      [{ type: "approve" }, { type: "approve", editedAction: { name: "bank__pay", args: {} } }],
+      'unknown key "editedAction"; valid keys: type.',
+    ],
+    [
+      "an approval that is rejected, too",
+      [{ type: "approve" }, { type: "approve", reject: true }],
+      'unknown key "reject"',
+    ],
+    [
+      "an edit in the format of Python",
+      [{ type: "approve" }, { type: "edit", edited_action: { name: "bank__pay", args: {} } }],
+      'Did you mean "editedAction"?',
+    ],
+    [
+      "an edit with arguments in another place",
+      [
+        { type: "approve" },
+        { type: "edit", editedAction: { name: "bank__pay", args: { to: "bob", amount: 2 }, arguments: {} } },
+      ],
+      'unknown key "arguments"',
+    ],
+    [
+      "an edited copy of another request",
+      [
+        { type: "approve" },
+        {
+          type: "edit",
+          editedAction: { name: "bank__pay", args: { to: "bob", amount: 2 }, callHash: "v2.other" },
+        },
+      ],
+      "callHash of another call",
+    ],
   ])("interrupts again after %s, and nothing runs", async (__, invalidDecisions, problem) => {
     await using fixture = await startToolset(BANK);
     const agent = createTestAgent({
@@ -135,6 +170,42 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
     expect(executedCalls(fixture)).toEqual([]);
     await agent.invoke(resumeWith({ type: "approve" }, { type: "reject" }), threadConfig("1"));
     expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
+  });
+
+  it("interrupts again if the answer has another key, and nothing runs", async () => {
+    await using fixture = await startToolset(BANK);
+    const agent = createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: fixture.mcp,
+      checkpointer: new MemorySaver(),
+    });
+    await agent.invoke(userInput, threadConfig("1"));
+    const all = [{ type: "approve" }, { type: "approve" }];
+    const resume = new Command({ resume: { decisions: all, abort: true } });
+    const again = await agent.invoke(resume, threadConfig("1"));
+    expect(again.__interrupt__).toMatchObject([
+      { value: { actionRequests: [{ description: expect.stringContaining('unknown key "abort"') }, {}] } },
+    ]);
+    expect(executedCalls(fixture)).toEqual([]);
+  });
+
+  it("accepts an edited copy of the request, and keys without a value", async () => {
+    await using fixture = await startToolset(BANK);
+    const agent = createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: fixture.mcp,
+      checkpointer: new MemorySaver(),
+    });
+    const paused = await agent.invoke(userInput, threadConfig("1"));
+    const request = paused.__interrupt__?.[0]?.value as HITLRequest | undefined;
+    const editedAction = { ...request?.actionRequests[0], args: { to: "eve", amount: 3 } };
+    const edit = { type: "edit", editedAction, message: null };
+    await agent.invoke(resumeWith(edit, { type: "approve", message: undefined }), threadConfig("1"));
+    expect(executedCalls(fixture)).toEqual([
+      "look {}",
+      'pay {"to":"bob","amount":2}',
+      'pay {"to":"eve","amount":3}',
+    ]);
   });
 
   it.each(ERAS)("runs each hook once, and its arguments are requested and sent (%s)", async (era) => {
