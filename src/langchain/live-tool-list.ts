@@ -26,10 +26,6 @@ export class LiveToolList {
   readonly #knownTools = new WeakSet<McpTool>();
   readonly #knownNames = new Set<string>();
   readonly #initialNames: ReadonlySet<string>;
-  /** The names of the tools that agents had. */
-  readonly #agentNames = new Set<string>();
-  /** Whether the tools of an agent are known: a process that resumes a graph has not called its model yet. */
-  hasAgent = false;
   /** Whether a filter hides tools from some callers: then the answer to a call must not show which tools exist. */
   isFiltered = false;
 
@@ -116,9 +112,9 @@ export class LiveToolList {
     return tool instanceof McpTool && this.#knownTools.has(tool);
   }
 
-  /** Whether agents were created without this tool, on purpose. One that has appeared since then was not left out. */
-  isLeftOut(name: string): boolean {
-    return this.#initialNames.has(name) && !this.#agentNames.has(name);
+  /** Whether the toolset had this tool when the list was created. */
+  isInitial(name: string): boolean {
+    return this.#initialNames.has(name);
   }
 
   /** Whether a tool that was not found did exist. */
@@ -135,8 +131,6 @@ export class LiveToolList {
     tools: readonly Tool[],
     config: RunnableConfig,
   ): Promise<(Tool | McpTool | ToolDescription)[]> {
-    this.hasAgent = true;
-    for (const tool of tools) if (tool instanceof McpTool) this.#agentNames.add(tool.name);
     const current = await filterTools(this.current, config);
     const kept = tools.flatMap((tool): (Tool | ToolDescription)[] => {
       if (!this.isToolsetTool(tool)) return [tool];
@@ -147,7 +141,7 @@ export class LiveToolList {
       return [{ name, description, schema }];
     });
     const names = new Set(kept.map((tool) => Reflect.get(Object(tool), "name")));
-    return [...kept, ...current.filter(({ name }) => !this.#initialNames.has(name) && !names.has(name))];
+    return [...kept, ...current.filter(({ name }) => !this.isInitial(name) && !names.has(name))];
   }
 
   /** The result of a call of a tool that was removed, that never existed or that the caller may not see. */

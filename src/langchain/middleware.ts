@@ -12,9 +12,15 @@ import { mayNeedApproval } from "../tools/prepare-call.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
 import { z } from "zod";
 import { AgentStateReader, DECISIONS_KEY } from "./agent-state.js";
+import { AgentTools, isLeftOutCall } from "./agent-tools.js";
 import { duplicateIdMessage, LiveToolList } from "./live-tool-list.js";
 import { findLoadedTools, LOADED_TOOLS_KEY } from "./loaded-tools.js";
-import { type DisclosureMode, type DisclosureOptions, openDisclosure } from "./tool-disclosure.js";
+import {
+  type DisclosureMode,
+  type DisclosureOptions,
+  parseDisclosure,
+  ToolDisclosure,
+} from "./tool-disclosure.js";
 
 /** Options of `mcpMiddleware`. */
 export interface McpMiddlewareOptions<Name extends string = string> {
@@ -93,20 +99,22 @@ export function mcpMiddleware<Name extends string>(
   } = assertOptions(options, MIDDLEWARE_OPTIONS, { subject });
   assertOptionalArray(servers, { subject, path: "servers" });
   const toolList = new LiveToolList(toolset, servers);
-  const disclosure = openDisclosure(toolList, disclosureOption, subject);
+  const disclosureOptions = parseDisclosure(disclosureOption, subject);
   const agentState = new AgentStateReader();
-  const approval = createAgentApproval({ toolList, agentTools: disclosure ?? toolList, agentState });
+  const agentTools = new AgentTools(toolList, { hasToolSearch: disclosureOptions !== undefined });
+  const disclosure = disclosureOptions && new ToolDisclosure(toolList, disclosureOptions, agentTools);
+  const approval = createAgentApproval(toolList, agentState);
   const middleware = createMiddleware({
     name,
     stateSchema: disclosure === undefined ? decisionsSchema : disclosureSchema,
     ...(disclosure !== undefined && { beforeModel: saveLoadedTools as never }),
     wrapModelCall: async (request, handler) => {
       const config = agentState.toConfig();
+      const selection = agentTools.read(request.tools);
       const updated = await toolList.update(request.tools, config);
-      const tools =
-        disclosure === undefined ? updated : await disclosure.selectForAgent(request, updated, config);
+      const tools = await (disclosure?.selectForAgent({ ...request, updated, selection }, config) ?? updated);
       const response = await handler({ ...request, tools: tools as typeof request.tools });
-      disclosure?.recordSelection(response);
+      agentTools.save(response, selection);
       return response;
     },
     afterModel: async (state) => {
@@ -115,13 +123,13 @@ export function mcpMiddleware<Name extends string>(
     },
     wrapToolCall: async (request, handler) => {
       const { toolCall } = request;
-      disclosure?.recallSelection(request.state);
       const ownTool = disclosure?.getOwnTool(toolCall.name);
       if (ownTool !== undefined) return handler({ ...request, tool: ownTool });
       if (request.tool !== undefined && !toolList.isToolsetTool(request.tool)) return handler(request);
       const config = agentState.toConfig();
       // A model may guess the name of a tool that the agent was created without.
-      const isLeftOut = request.tool === undefined && (disclosure ?? toolList).isLeftOut(toolCall.name);
+      const isLeftOut =
+        request.tool === undefined && agentTools.isLeftOut(toolCall.name, agentTools.recall(request.state));
       const tool = isLeftOut ? undefined : await toolList.find(toolCall.name, config);
       if (tool === undefined) {
         if (!isLeftOut && toolList.wasRemoved(toolCall.name)) return toolList.missingToolMessage(toolCall);
@@ -147,24 +155,17 @@ function saveLoadedTools(state: object): { [LOADED_TOOLS_KEY]: string[] } | unde
   return { [LOADED_TOOLS_KEY]: [...loaded] };
 }
 
-interface AgentContext {
-  readonly toolList: LiveToolList;
-  readonly agentTools: Pick<LiveToolList, "isLeftOut">;
-  readonly agentState: AgentStateReader;
-}
-
 /**
  * Requests approval after the model has responded, and resolves each call when it runs. In between, the
  * decisions are in the agent's state, so they survive a restart; each is bound to the action it is about.
  */
-function createAgentApproval({ toolList, agentTools, agentState }: AgentContext) {
+function createAgentApproval(toolList: LiveToolList, agentState: AgentStateReader) {
   const approvals = new PendingApprovals("middleware", (name, config) => toolList.find(name, config));
-  // A tool that the agent was created without does not run, so approval is not requested for it.
-  const isLeftOut = (name: string) => toolList.hasAgent && agentTools.isLeftOut(name);
   return {
     async request(state: HookState): Promise<StoredDecisions | undefined> {
       const { messageId, unanswered, duplicateIds } = findPendingCalls(state);
-      const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !isLeftOut(name));
+      // A tool that the agent was created without does not run, so approval is not requested for it.
+      const calls = unanswered.filter(({ id, name }) => !duplicateIds.has(id) && !isLeftOutCall(name, state));
       if (calls.length === 0) return undefined;
       const config = await agentState.loadConfig();
       const pending = await approvals.prepare(calls, { messageId, config });

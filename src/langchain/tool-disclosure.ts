@@ -1,4 +1,3 @@
-import { AIMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool, StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";
@@ -24,6 +23,8 @@ import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import { matchesName } from "../tools/rule-set.js";
 import { assertToolset } from "../toolset/mcp-toolset.js";
 import type { McpToolset } from "../toolset/toolset.js";
+import { GraphTask } from "../tools/graph-task.js";
+import { type AgentTools, getToolName, type ToolSelection } from "./agent-tools.js";
 import { LiveToolList } from "./live-tool-list.js";
 import { LOAD_TOOL, SEARCH_TOOL, selectLoadedTools } from "./loaded-tools.js";
 
@@ -88,17 +89,16 @@ const DISCLOSURE_DEFAULTS = { mode: "auto", maxTokens: 10_000, maxLoaded: 64 } a
 const DISCLOSURE_SCHEMA = optionsSchema<DisclosureOptions>(DISCLOSURE_FIELDS);
 
 /** Parses the option `disclosure`, a mode or options. Returns `undefined` if models see all tools. */
-export function openDisclosure(
-  toolList: LiveToolList,
+export function parseDisclosure(
   value: DisclosureMode | DisclosureOptions,
   subject: string,
-): ToolDisclosure | undefined {
+): DisclosureOptions | undefined {
   const schema = z.object({
     disclosure: typeof value === "string" ? DISCLOSURE_FIELDS.mode : DISCLOSURE_SCHEMA,
   });
   const { disclosure } = parseOptions(schema, { disclosure: value }, { subject });
   const options = typeof disclosure === "string" ? { mode: disclosure } : disclosure;
-  return options.mode === "all" ? undefined : new ToolDisclosure(toolList, options);
+  return options.mode === "all" ? undefined : options;
 }
 
 /** What a caller may see, and the state of its graph. */
@@ -117,6 +117,9 @@ interface AgentRequest {
   readonly model?: unknown;
   /** The tools that the agent was created with. */
   readonly tools: readonly unknown[];
+  /** The same, with the current ones of the toolset. */
+  readonly updated: readonly unknown[];
+  readonly selection: ToolSelection;
 }
 
 /** A tool definition that a provider's own tool search finds. */
@@ -144,9 +147,6 @@ const PROVIDER_SEARCH_TOOLS: Readonly<Record<string, ProviderTool>> = {
   openai: { type: "tool_search" },
 };
 
-/** The key in the metadata of a response under which a selection of all tools is recorded. */
-const SELECTION_KEY = "mcp_tools";
-
 /** The most characters of the list of servers in the description of `search_tools`. */
 const MAX_SERVER_LIST_CHARS = 4_000;
 const MAX_SERVER_CHARS = 60;
@@ -159,16 +159,15 @@ export class ToolDisclosure {
   /** By its description, which names the servers. */
   readonly #searchTools = new Map<string, StructuredTool>();
   readonly loadTool: StructuredTool;
-  /** Whether an agent was created with some tools of the toolset: it cannot find the others. Unknown before its first model call. */
-  #hasSelection: boolean | undefined;
-  /** The same, as recorded by another process, for a run that is resumed after its model call. */
-  #hadSelection = false;
+  /** `undefined` outside of agents: there, all tools can be found. */
+  readonly #agentTools: AgentTools | undefined;
   #hasLoggedCollision = false;
   #hasLoggedFallback = false;
 
-  constructor(toolList: LiveToolList, options: DisclosureOptions) {
+  constructor(toolList: LiveToolList, options: DisclosureOptions, agentTools?: AgentTools) {
     this.#toolList = toolList;
     this.#options = options;
+    this.#agentTools = agentTools;
     this.#search = new ToolSearch(options.search, (message) => toolList.warn(message));
     this.loadTool = this.#createLoadTool();
   }
@@ -189,13 +188,10 @@ export class ToolDisclosure {
    * agent with some of them cannot find the others, which were left out on purpose; one with none can find all.
    */
   async selectForAgent(
-    { state, model, tools: registered }: AgentRequest,
-    updated: readonly unknown[],
+    { state, model, tools: registered, updated, selection }: AgentRequest,
     config: RunnableConfig,
   ): Promise<readonly unknown[]> {
-    const hasToolsetTool = registered.some((tool) => this.#toolList.isToolsetTool(tool));
-    this.#hasSelection = this.#hasSelection === true || hasToolsetTool;
-    const tools = await this.#list(config);
+    const tools = this.#withoutHidden(await this.#toolList.listAvailable(config), selection);
     const toolsetNames = new Set(tools.map(({ name }) => name));
     const others = updated.filter(
       (tool) => !toolsetNames.has(getToolName(tool) ?? "") && !this.#toolList.isToolsetTool(tool),
@@ -221,30 +217,14 @@ export class ToolDisclosure {
     return [...this.#select({ tools, state, model }, config)];
   }
 
-  /** Records in a response of the model that no tool was left out, for a process that resumes the run after it. */
-  recordSelection(response: unknown): void {
-    if (this.#hasSelection === false && AIMessage.isInstance(response))
-      response.response_metadata = { ...response.response_metadata, [SELECTION_KEY]: "all" };
-  }
-
-  /** Call before a tool call runs: without the record of another process, all tools that an agent lacks were left out. */
-  recallSelection(state: unknown): void {
-    const messages = toArray(Reflect.get(Object(state), "messages"));
-    const last = messages.findLast((message) => AIMessage.isInstance(message));
-    this.#hadSelection = toObject(last?.response_metadata)[SELECTION_KEY] !== "all";
-  }
-
-  /** Whether the agent was created without this tool, on purpose. */
-  isLeftOut(name: string): boolean {
-    return (this.#hasSelection ?? this.#hadSelection) && this.#toolList.isLeftOut(name);
-  }
-
+  /** Returns what `search_tools` and `load_tools` find for the caller of this config. */
   async #list(config: RunnableConfig): Promise<readonly McpTool[]> {
-    return this.#withoutHidden(await this.#toolList.listAvailable(config));
+    const selection = this.#agentTools?.recall(new GraphTask(config).input);
+    return this.#withoutHidden(await this.#toolList.listAvailable(config), selection);
   }
 
   /** Without tools that were left out, and without those that have the name of a tool of this class. */
-  #withoutHidden(tools: readonly McpTool[]): readonly McpTool[] {
+  #withoutHidden(tools: readonly McpTool[], selection?: ToolSelection): readonly McpTool[] {
     const collision = tools.find(({ name }) => isOwnName(name));
     if (collision !== undefined && !this.#hasLoggedCollision) {
       this.#hasLoggedCollision = true;
@@ -252,7 +232,9 @@ export class ToolDisclosure {
         `The tool "${collision.name}" of server "${collision.mcp.server}" is not offered: tool search has a tool of this name. Set naming.prefix to give it another one.`,
       );
     }
-    return tools.filter(({ name }) => !isOwnName(name) && !this.isLeftOut(name));
+    const isLeftOut = (name: string) =>
+      selection !== undefined && this.#agentTools?.isLeftOut(name, selection) === true;
+    return tools.filter(({ name }) => !isOwnName(name) && !isLeftOut(name));
   }
 
   /** The search tool with a list of the servers of these tools. */
@@ -398,11 +380,6 @@ function toDeferred(tool: McpTool): DeferredTool {
   return { ...toDescription(tool), extras: { defer_loading: true } };
 }
 
-function getToolName(tool: unknown): string | undefined {
-  const name: unknown = Reflect.get(Object(tool), "name");
-  return typeof name === "string" ? name : undefined;
-}
-
 /** One line that names the servers, how many tools each has, and what it is for. */
 function describeServers(tools: readonly McpTool[], instructions: ReadonlyMap<string, string>): string {
   const counts = new Map<string, number>();
@@ -493,7 +470,8 @@ export function createToolDisclosure<Name extends string>(
   const { servers = [], ...others } = typeof options === "string" ? { mode: options } : options;
   assertOptionalArray(servers, { subject, path: "servers" });
   const toolList = new LiveToolList(toolset, servers);
-  const disclosure = openDisclosure(toolList, others, subject);
+  const disclosureOptions = parseDisclosure(others, subject);
+  const disclosure = disclosureOptions && new ToolDisclosure(toolList, disclosureOptions);
   return {
     tools: disclosure?.ownTools ?? [],
     selectTools: async (state, config = {}, model) =>

@@ -25,8 +25,8 @@ import {
   type DisclosureMode,
   type DisclosureOptions,
   isOwnName,
-  openDisclosure,
-  type ToolDisclosure,
+  parseDisclosure,
+  ToolDisclosure,
 } from "./tool-disclosure.js";
 
 /** Options of `McpToolNode`, in addition to those of LangGraph's `ToolNode`. */
@@ -119,7 +119,8 @@ export class McpToolNode<
     super([], nodeOptions);
     const toolList = new LiveToolList(toolset, servers);
     this.#toolList = toolList;
-    this.#disclosure = openDisclosure(toolList, disclosure, subject);
+    const disclosureOptions = parseDisclosure(disclosure, subject);
+    this.#disclosure = disclosureOptions && new ToolDisclosure(toolList, disclosureOptions);
     // `ToolNode` has its tools in a field, which agent builders read.
     const ownTools = this.#disclosure?.ownTools ?? [];
     Object.defineProperty(this, "tools", {

@@ -1,11 +1,19 @@
+import type { ToolCall } from "@langchain/core/messages";
 import { MemorySaver } from "@langchain/langgraph";
-import { createAgent, createMiddleware, type HITLRequest } from "langchain";
+import { type AgentMiddleware, createAgent, createMiddleware, type HITLRequest } from "langchain";
 import { describe, expect, it } from "vitest";
-import { createMcpTools } from "../../../src/index.js";
+import { createMcpTools, type McpTool, type McpToolset } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { createToolDisclosure, McpToolNode } from "../../../src/langchain/langgraph.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { type Agent, getToolMessages, resumeWith, threadConfig, userInput } from "../../fixtures/agents.js";
+import {
+  type Agent,
+  createScriptedModel,
+  getToolMessages,
+  resumeWith,
+  threadConfig,
+  userInput,
+} from "../../fixtures/agents.js";
 import { times } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -60,6 +68,101 @@ describe("tools that an agent was created without", () => {
         await agent.invoke(resumeWith({ type: "approve" }), threadConfig("1")),
       );
       expect([wiped?.text, ran?.text]).toEqual([expect.stringContaining("srv__wipe"), "read ran"]);
+      expect(server.executions.map(({ tool }) => tool)).toEqual(["read"]);
+    },
+  );
+});
+
+describe("agents that share a middleware", () => {
+  const createPair = (
+    mcp: McpToolset,
+    disclosure: "all" | "search",
+    ...calls: readonly Omit<ToolCall, "id">[]
+  ) => {
+    const middleware = [mcpMiddleware(mcp, { disclosure })];
+    const open = (selected: McpTool[], ...script: readonly Omit<ToolCall, "id">[]) =>
+      createAgent({ model: createRecordingModel(...script).model, tools: selected, middleware });
+    const selected = mcp.tools.filter(({ name }) => name === "srv__read");
+    return {
+      whole: open([...mcp.tools], { name: "srv__read", args: {} }),
+      limited: open(selected, ...calls),
+    };
+  };
+
+  it.each(["all", "search"] as const)(
+    "do not run the tools that only the other one was created with (disclosure %s)",
+    async (disclosure) => {
+      await using fixture = await startToolset({ tools });
+      const { mcp, server } = fixture;
+      const { whole, limited } = createPair(mcp, disclosure, { name: "srv__wipe", args: {} });
+      expect(await runAgent(whole)).toEqual(["read ran"]);
+      const [text] = await runAgent(limited);
+      expect(text).toContain("srv__wipe");
+      expect(text).not.toContain("ran");
+      expect(server.executions.map(({ tool }) => tool)).toEqual(["read"]);
+    },
+  );
+
+  it("do not find or load them", async () => {
+    await using fixture = await startToolset({ tools });
+    const { whole, limited } = createPair(
+      fixture.mcp,
+      "search",
+      search("delete everything"),
+      load("srv__wipe"),
+      load("srv__read"),
+    );
+    await runAgent(whole);
+    const [found, missing, loaded] = await runAgent(limited);
+    expect(found).not.toContain("srv__wipe");
+    expect(missing).toContain('There is no tool "srv__wipe"');
+    expect(loaded).toContain("Loaded: srv__read");
+  });
+
+  it("do not run them in a run that is resumed, after an agent without tools of the toolset has run", async () => {
+    await using fixture = await startToolset({ tools, rules: { "*": { requireApproval: true } } });
+    const { mcp, server } = fixture;
+    const checkpointer = new MemorySaver();
+    const open = (names: readonly string[], call: Omit<ToolCall, "id">, middleware: AgentMiddleware) =>
+      createAgent({
+        model: createRecordingModel(call).model,
+        tools: mcp.tools.filter(({ name }) => names.includes(name)),
+        middleware: [middleware],
+        checkpointer,
+      }) as unknown as Agent;
+    const wipeCall = { name: "srv__wipe", args: {} };
+    const both = open(["srv__read", "srv__wipe"], wipeCall, mcpMiddleware(mcp, { disclosure: "search" }));
+    await both.invoke(userInput, threadConfig("1"));
+    const shared = mcpMiddleware(mcp, { disclosure: "search" });
+    await open([], search("read"), shared).invoke(userInput, threadConfig("2"));
+    const limited = open(["srv__read"], wipeCall, shared);
+    await limited.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
+    expect(server.executions).toEqual([]);
+  });
+});
+
+describe("a call of a tool that an agent was created without", () => {
+  it.each(["the same agent", "an agent that has not called its model yet"])(
+    "does not change which decisions %s expects",
+    async (resumedBy) => {
+      await using fixture = await startToolset({ tools, rules: { "*": { requireApproval: true } } });
+      const { mcp, server } = fixture;
+      const checkpointer = new MemorySaver();
+      const open = () =>
+        createAgent({
+          model: createScriptedModel([
+            { name: "srv__wipe", args: {} },
+            { name: "srv__read", args: {} },
+          ]),
+          tools: mcp.tools.filter(({ name }) => name === "srv__read"),
+          middleware: [mcpMiddleware(mcp)],
+          checkpointer,
+        }) as unknown as Agent;
+      const agent = open();
+      await agent.invoke(userInput, threadConfig("1"));
+      const resumed = resumedBy === "the same agent" ? agent : open();
+      const done = await resumed.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
+      expect(done.__interrupt__).toBeUndefined();
       expect(server.executions.map(({ tool }) => tool)).toEqual(["read"]);
     },
   );
