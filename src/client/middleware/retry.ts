@@ -86,7 +86,7 @@ function isRetryable(error: unknown, request: RequestContext): error is McpRunti
   const { retry: condition } = FAILURE_POLICIES[error.kind];
   if (condition === "always") return true;
   const mayHaveBeenSent = error.kind === "timeout" && !hasConnectTimedOut;
-  if (mayHaveBeenSent && !retriesTimeouts) return false;
+  if (error.kind === "timeout" && wasSent && !retriesTimeouts) return false;
   const wasNotSent = !mayHaveBeenSent && !error.outcomeUnknown && !wasSent;
   return condition === "if-idempotent" && (isIdempotent || wasNotSent);
 }

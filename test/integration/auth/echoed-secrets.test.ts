@@ -298,6 +298,7 @@ describe("is redacted when the server echoes it:", () => {
         { name: `${name}_x`, run },
         { name: "get", run, inputSchema: schema },
         { name: "bad", run },
+        { name: `${SECRET}_list`, run },
       ],
     });
     const logger = new RecordingLogger();
@@ -312,11 +313,11 @@ describe("is redacted when the server echoes it:", () => {
     const rules = { [`${name}z`]: { requireApproval: true }, none: { timeoutMs: 5 } };
     await using mcp = await createMcpTools(definitions as never, { logger, tools: rules });
     const failure = await rejection(mcp.callTool({ name: "none" }));
-    expect(failure.message).toContain("first__pay_[redacted]");
+    expect(failure.message).toContain("first__[redacted]_list");
     const log = logger.messages.join("\n");
     for (const text of [
       'Tool "bad" is excluded because its rule failed: no rule with [redacted]',
-      'The rule for "pay_[redacted]z" matches no tool, but is close to "pay_[redacted]"',
+      'The rule for "pay_[redacted]z" does not match "pay_[redacted]" of server "first" ("first__pay_[redacted]"), but its name is close',
       'Server "other": the rule for "nothing" does not match any of its tools. Tools: "bad", "get", "pay_[redacted]',
       'The rule for "none" does not match a tool of any server.',
     ])
