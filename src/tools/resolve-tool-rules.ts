@@ -104,11 +104,9 @@ export function resolveToolRules(
       if (refersToTool || similar.length > 0)
         guards.push({ rules: level.rules, key, refersToTool, unlistedServers });
       if (similar.length === 0) unmatched.push(...describeUnmatched(entry, level, options));
-      for (const tool of similar) {
-        if (rules.get(tool) === false) continue;
-        rules.set(tool, false);
-        options.error(describeMisspelled(key, tool, level.server));
-      }
+      const excluded = similar.filter((tool) => rules.get(tool) !== false);
+      for (const tool of excluded) rules.set(tool, false);
+      if (excluded.length > 0) options.error(describeMisspelled(key, excluded, level.server));
     }
   return { rules, unmatched, guards };
 }
@@ -133,8 +131,9 @@ interface GuardEffect {
 }
 
 /**
- * A guard that refers to no tool excludes all with a similar name, unless it may refer to one that is not listed yet. One that refers to tools by their names on the servers
- * excludes those of other servers that models see under the same name but for case and separators.
+ * A guard that refers to no tool excludes all with a similar name, unless it may refer to one that is not listed yet. One
+ * that refers to tools by their names on the servers excludes those of other servers that models see under the same name
+ * but for case and separators.
  */
 function resolveGuard(
   { key, rule, reference, matches, possibleServers }: MatchedEntry,
@@ -210,9 +209,13 @@ function createDistance(key: string, limit: number): (name: string) => number {
   };
 }
 
-function describeMisspelled(key: string, tool: RuleTarget, level: string | undefined): string {
+function describeMisspelled(key: string, tools: readonly RuleTarget[], level: string | undefined): string {
   const where = level === undefined ? "The rule" : `Server "${level}": the rule`;
-  return `${where} for ${quoteName(key)} does not match ${describeTool(tool)}, but its name is close, so that tool is excluded. Correct the name in the rule.`;
+  const effect =
+    tools.length === 1
+      ? "but its name is close, so that tool is excluded"
+      : "but their names are close, so those tools are excluded";
+  return `${where} for ${quoteName(key)} does not match ${joinNames(tools.map(describeTool), MAX_NAMES)}, ${effect}. Correct the name in the rule.`;
 }
 
 /** Describes what a rule lacks: nothing if it refers to a tool, or if it has only a guard and that applies to one. */

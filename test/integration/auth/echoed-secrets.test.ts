@@ -317,8 +317,8 @@ describe("is redacted when the server echoes it:", () => {
     const log = logger.messages.join("\n");
     for (const text of [
       'Tool "bad" is excluded because its rule failed: no rule with [redacted]',
-      'The rule for "pay_[redacted]z" does not match "pay_[redacted]" of server "first" ("first__pay_[redacted]"), but its name is close',
-      'Server "other": the rule for "nothing" does not match any of its tools. Tools: "bad", "get", "pay_[redacted]',
+      'The rule for "pay_[redacted]z" does not match "pay_[redacted]" of server "first" ("first__pay_[redacted]"), ',
+      'Server "other": the rule for "nothing" does not match any of its tools. Tools: "bad", "[redacted]_list", "get", "pay_[redacted]',
       'The rule for "none" does not match a tool of any server.',
     ])
       expect(log).toContain(text);
