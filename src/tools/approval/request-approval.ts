@@ -52,7 +52,12 @@ export async function requestApproval(run: ToolRun, prepared: PreparedCall): Pro
   if (onApproval !== undefined) {
     run.cancellation.throwIfCancelled();
     // Not limited: it waits for a person.
-    const answer: unknown = await run.cancellation.race((async () => onApproval(toCallPreview(run, args)))());
+    const asking = (async (): Promise<unknown> => onApproval(toCallPreview(run, args)))();
+    const answer = await run.cancellation.race(asking).catch((error: unknown) => {
+      if (!run.cancellation.isCancelled)
+        recordDecision(run, { decision: "deny", source: "onApproval", args });
+      throw error;
+    });
     // A truthy value may be a mistake.
     const isApproved = answer === true;
     recordDecision(run, { decision: isApproved ? "approve" : "reject", source: "onApproval", args });

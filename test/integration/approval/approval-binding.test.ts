@@ -266,6 +266,23 @@ describe("a decision outside of the middleware and the tool node", () => {
     expect(recipients(fixture)).toEqual(["ann", undefined]);
   });
 
+  it("is recorded if onApproval throws or rejects", async () => {
+    for (const onApproval of [
+      () => {
+        throw new Error("audit down");
+      },
+      () => Promise.reject(new Error("audit down")),
+    ]) {
+      using events = new ProcessEvents();
+      await using fixture = await startToolset({ ...BANK, options: { onApproval } });
+      await fixture.mcp.tryCallTool({ name: "pay", args: { to: "ann" }, id: "1" });
+      expect(decisionsOf(events.of("approvalDecided"))).toEqual([
+        { decision: "deny", source: "onApproval", identity: "", toolCallId: "1" },
+      ]);
+      expect(recipients(fixture)).toEqual([]);
+    }
+  });
+
   it("does not reveal what rules inject to onApproval", async () => {
     const seen: unknown[] = [];
     const onApproval = ({ args }: { args: unknown }) => seen.push(args) > 0;
