@@ -123,9 +123,12 @@ const RANGE_NAMES: Readonly<Record<IpRange, string>> = {
   "link-local": "a link-local address",
 };
 
-/** Link-local networks, and the addresses of metadata services outside of them. */
+/**
+ * Link-local networks, the addresses of metadata services outside of them, and the prefix for local translation (NAT64), where
+ * an IPv4 address may stand in several places.
+ */
 const LINK_LOCAL = toBlockList(
-  "169.254.0.0/16 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32 fe80::/10 fd00:ec2::/32 fd20:ce::254/128",
+  "169.254.0.0/16 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32 fe80::/10 fd00:ec2::/32 fd20:ce::254/128 64:ff9b:1::/48",
 );
 const LOOPBACK = toBlockList("127.0.0.0/8 0.0.0.0/8 ::1/128 ::/128");
 /** Networks that are not reached over the internet, including shared, reserved and multicast addresses. */
@@ -153,15 +156,16 @@ export function classifyIp(text: string): IpRange {
   return PRIVATE.check(ip, family) ? "private" : "public";
 }
 
-/** Returns the IPv4 address in an IPv6 address that is mapped, compatible, translated (NAT64) or tunneled (6to4). */
+/** Returns the IPv4 address in an IPv6 address that is mapped, compatible, translated (NAT64) or tunneled (6to4, ISATAP). */
 function toEmbeddedIpv4(text: string): string | undefined {
   const groups = toGroups(text);
   if (groups === undefined) return undefined;
   const prefix = groups.slice(0, 6).join(":");
-  const isTranslated = prefix === "100:65435:0:0:0:0" || groups.slice(0, 3).join(":") === "100:65435:1";
+  const isTranslated = prefix === "100:65435:0:0:0:0" || prefix === "100:65435:1:0:0:0";
+  const isTunneled = (groups[4] === 0 || groups[4] === 0x200) && groups[5] === 0x5efe;
   const isMapped = prefix === "0:0:0:0:0:65535" || prefix === "0:0:0:0:65535:0";
   const isCompatible = prefix === "0:0:0:0:0:0" && (groups[6] ?? 0) > 0;
-  if (isMapped || isCompatible || isTranslated) return toIpv4(groups[6], groups[7]);
+  if (isMapped || isCompatible || isTranslated || isTunneled) return toIpv4(groups[6], groups[7]);
   return groups[0] === 0x2002 ? toIpv4(groups[1], groups[2]) : undefined;
 }
 
