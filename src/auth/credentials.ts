@@ -20,7 +20,7 @@ import {
   type TokenSource,
 } from "./oauth-flow.js";
 import type { ServerConfig, WebAddress } from "../config/server-config.js";
-import { AddressGuard } from "../net/address-guard.js";
+import type { AddressGuard } from "../net/address-guard.js";
 import { OneOffFetch } from "../net/one-off-fetch.js";
 import { toHttpUrl } from "../net/http-connector.js";
 
@@ -278,14 +278,19 @@ export function createCredentialsProvider(
     redactor,
     keys,
     clock,
-  }: { readonly redactor: Redactor; readonly keys: ClientKeys; readonly clock: Clock },
+    guard,
+  }: {
+    readonly redactor: Redactor;
+    readonly keys: ClientKeys;
+    readonly clock: Clock;
+    readonly guard: AddressGuard;
+  },
 ) {
   const { name: server, timeouts } = config;
   const { connectMs } = timeouts;
   const { headersProvider, auth } = address;
   // Tokens are requested over HTTP, also for a WebSocket.
   const url = toHttpUrl(address.url);
-  const guard = new AddressGuard(config, url);
   const fetch = new OneOffFetch({
     server: { ...address, url },
     connectMs,

@@ -38,6 +38,15 @@ export class AddressGuard {
     if (this.#server.addressOrigin.source !== "file") this.#trusted.add(url.origin);
   }
 
+  /**
+   * Called with the IP address of each connection to the server. Who controls the DNS of its name may return another address
+   * when the name is looked up to decide whether the server is public.
+   */
+  onConnected(ip: string | undefined): void {
+    if (ip !== undefined && classifyIp(ip) === "public")
+      this.#isPublic.set(this.#url.hostname, Promise.resolve(true));
+  }
+
   /** Returns the check of an origin, or `undefined` if it comes from the operator. */
   checkFor(url: URL, purpose: AddressRequest["purpose"]): AddressCheck | undefined {
     if (this.#trusted.has(url.origin)) return undefined;

@@ -18,6 +18,8 @@ export interface HttpConnectorOptions {
   readonly redactor: Redactor;
   /** Checks each IP address before a connection to it is opened. Not set for an address of the operator. */
   readonly checkAddress?: AddressCheck | undefined;
+  /** Called with the IP address of each connection to the server; not of those through a proxy. */
+  readonly onConnected?: ((ip: string | undefined) => void) | undefined;
   /** @default dns.lookup */
   readonly lookup?: typeof dnsLookup | undefined;
 }
@@ -30,7 +32,7 @@ export class HttpConnector {
   readonly #checkAddress: AddressCheck | undefined;
   #isClosed = false;
 
-  constructor({ origin, tls, connectMs, redactor, checkAddress, lookup }: HttpConnectorOptions) {
+  constructor({ origin, tls, connectMs, redactor, checkAddress, onConnected, lookup }: HttpConnectorOptions) {
     const proxy = findProxy(origin, process.env);
     const tlsOptions = tls === undefined ? {} : { secureContext: toSecureContext(tls) };
     const dnsOptions =
@@ -38,6 +40,7 @@ export class HttpConnector {
     this.#checkAddress = checkAddress;
     this.#connectToServer = this.#withTracking(
       buildConnector({ timeout: connectMs, ...tlsOptions, ...dnsOptions }),
+      proxy === undefined ? onConnected : undefined,
     );
     if (proxy === undefined) return;
     redactor.add(collectUrlSecrets(proxy.url));
@@ -96,7 +99,10 @@ export class HttpConnector {
    * Tracks sockets, because destroying an undici pool does not close sockets that are not connected yet, nor
    * those of a client that it removed after a refused connection but still gave the next queued request.
    */
-  #withTracking(connect: undici.buildConnector.connector): undici.buildConnector.connector {
+  #withTracking(
+    connect: undici.buildConnector.connector,
+    onConnected?: (ip: string | undefined) => void,
+  ): undici.buildConnector.connector {
     return (options, callback) => {
       // undici returns the socket synchronously, which its types do not declare.
       const socket = connect(options, (...result) => {
@@ -104,6 +110,7 @@ export class HttpConnector {
         // and then the end of the stream, which undici would report as the reason.
         socket.once("error", (error) => socket.destroy(error));
         skipContinueResponses(socket);
+        onConnected?.(socket.remoteAddress);
         callback(...result);
       }) as unknown as Socket;
       this.#sockets.add(socket);

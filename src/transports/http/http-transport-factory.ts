@@ -27,9 +27,15 @@ export function createHttpFactory(
   const { kind, url, headers } = address;
   const { redactor } = dependencies;
   const { connectMs } = timeouts;
-  const checkAddress = new AddressGuard(config, url).checkFor(url, "server");
-  const pool = openHttpPool(address, { sockets: limits.sockets, connectMs, redactor, checkAddress });
-  const credentialsProvider = createCredentialsProvider(config, address, dependencies);
+  const guard = new AddressGuard(config, url);
+  const pool = openHttpPool(address, {
+    sockets: limits.sockets,
+    connectMs,
+    redactor,
+    checkAddress: guard.checkFor(url, "server"),
+    onConnected: (ip) => guard.onConnected(ip),
+  });
+  const credentialsProvider = createCredentialsProvider(config, address, { ...dependencies, guard });
   const clientOptions = { server, url, headers, pool, ...dependencies, maxBytes: limits.responseBytes };
   const endpointTimeoutMs =
     connectMs === 0 ? MAX_ENDPOINT_TIMEOUT_MS : Math.min(connectMs / 2, MAX_ENDPOINT_TIMEOUT_MS);

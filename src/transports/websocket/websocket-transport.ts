@@ -280,9 +280,16 @@ export async function createWebSocketFactory(
   const { connectMs } = timeouts;
   const maxBytes = limits.responseBytes;
   const httpUrl = toHttpUrl(url);
-  const checkAddress = new AddressGuard(config, httpUrl).checkFor(httpUrl, "server");
-  const connector = new HttpConnector({ origin: httpUrl, tls, connectMs, redactor, checkAddress });
-  const credentialsProvider = createCredentialsProvider(config, address, dependencies);
+  const guard = new AddressGuard(config, httpUrl);
+  const connector = new HttpConnector({
+    origin: httpUrl,
+    tls,
+    connectMs,
+    redactor,
+    checkAddress: guard.checkFor(httpUrl, "server"),
+    onConnected: (ip) => guard.onConnected(ip),
+  });
+  const credentialsProvider = createCredentialsProvider(config, address, { ...dependencies, guard });
   const headers = toRequestHeaders(address.headers, url);
   const connect = (auth: RequestAuth | undefined) => {
     const dpop = auth?.createDpopProof?.("GET", toHttpUrl(url));

@@ -87,6 +87,14 @@ describe("by default", () => {
     expect(await allows(options, "198.51.100.1")).toBe(true);
   });
 
+  it("a server that was reached at a public address stays public, whatever its name resolves to later", async () => {
+    const guard = createGuard({ url: "http://vendor.test/mcp", hosts: { "vendor.test": ["127.0.0.1"] } });
+    guard.onConnected("203.0.113.7");
+    guard.onConnected("127.0.0.1");
+    const check = guard.checkFor(new URL("http://other.test"), "oauth");
+    expect(await check?.("127.0.0.1")).toMatchObject({ kind: "denied" });
+  });
+
   it("a local or private server may name local and private addresses, but no link-local ones", async () => {
     for (const options of [{}, { url: "http://x.test", hosts: { "x.test": ["192.168.0.1"] } }]) {
       const ips = ["127.0.0.1", "10.0.0.1", "::1", "fd00::1", "169.254.169.254", "fe80::1"];
@@ -148,6 +156,7 @@ describe("a name with several addresses", () => {
   /** Connects to `evil.test` at the port of a real server, and returns the address of the socket. */
   async function connectTo(addresses: readonly string[], allowAddress: AllowAddress) {
     const http = createServer();
+    const connected: unknown[] = [];
     await using listener = await Listener.start(http);
     const lookup = createLookup({ "evil.test": addresses });
     const url = new URL(`http://evil.test:${listener.port}`);
@@ -159,16 +168,19 @@ describe("a name with several addresses", () => {
       connectMs: 5_000,
       redactor: new Redactor(),
       checkAddress,
+      onConnected: (ip) => connected.push(ip),
       lookup,
     });
     const target = { protocol: "http:", hostname: "evil.test", host: url.host, port: url.port };
     try {
-      return await new Promise<string>((resolve, reject) => {
+      const address = await new Promise<string>((resolve, reject) => {
         connector.connect(target, (error, socket) => {
           if (error === null) resolve((socket as Socket).remoteAddress ?? "");
           else reject(error);
         });
       });
+      expect(connected).toEqual([address]);
+      return address;
     } finally {
       await connector.close();
     }
