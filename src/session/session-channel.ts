@@ -9,6 +9,7 @@ import { isRequest, type RequestId } from "../transports/json-rpc.js";
 import {
   clientClosedError,
   connectionLostError,
+  MAX_REPORTED_ERRORS,
   type Transport,
   type TransportRequestOptions,
 } from "../transports/transport.js";
@@ -23,7 +24,6 @@ const CLOSE_TIMEOUT_MS = 1_000;
 const MAX_UNSENT_RESPONSES = 1_000;
 /** How many notifications may wait to be sent. Further ones are dropped, because the client causes them, not the server. */
 const MAX_UNSENT_NOTIFICATIONS = 10_000;
-const MAX_REPORTED_ERRORS = 100;
 /** How long to wait for the stream of server-initiated messages. */
 const SERVER_STREAM_TIMEOUT_MS = 500;
 
@@ -178,10 +178,11 @@ export class SessionChannel {
     transport.onmessage = (message) => this.#onMessage(message);
     transport.onerror = (error) => this.#report(error);
     transport.oncancel = (notification) => void this.notify(notification);
-    transport.onclose = () => {
+    transport.onclose = (failure) => {
       if (this.#transport !== transport || this.#isClosed) return;
       this.#isClosed = true;
       this.cancelServerRequests();
+      if (failure !== undefined) this.#options.onError(failure);
       this.onclose?.();
     };
   }

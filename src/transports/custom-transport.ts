@@ -1,22 +1,29 @@
-import { type Clock, settleWithin } from "../async/clock.js";
+import { settleWithin } from "../async/clock.js";
 import type { InProcessServer, JsonRpcMessage, MessageTransport } from "../config/message-transport.js";
 import { hasMethods } from "../config/parse-options.js";
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
 import { classifyFailure, isOutcomeUnknown, errorCode } from "../errors/failure-kinds.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { describeThrown, printValue } from "../errors/sanitize-text.js";
+import { describeThrown } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { reportsUnknownSession } from "./http/http-errors.js";
 import {
-  type ErrorContext,
-  invalidResponseError,
   isTooDeep,
+  NOT_JSON_RPC,
   type RequestId,
   type RpcRequest,
   TOO_DEEP,
+  UNMATCHED_RESPONSE,
+  unprocessableError,
+  UnreadableMessage,
 } from "./json-rpc.js";
-import { BaseTransport, type PendingRequest, type WireRequest } from "./pending-requests.js";
+import {
+  BaseTransport,
+  type BaseTransportOptions,
+  type PendingRequest,
+  type WireRequest,
+} from "./pending-requests.js";
 import {
   closedDuringHandshakeError,
   connectionLostError,
@@ -60,10 +67,6 @@ async function openInProcess(server: InProcessServer): Promise<MessageTransport>
   return clientEnd;
 }
 
-interface CustomTransportOptions extends ErrorContext {
-  readonly clock: Clock;
-}
-
 const CLOSE_TIMEOUT_MS = 1_000;
 const HANDSHAKE_METHODS: ReadonlySet<string> = new Set(["initialize", "server/discover"]);
 
@@ -95,9 +98,9 @@ class CustomRequest implements WireRequest {
  */
 export class CustomTransport extends BaseTransport<CustomRequest> implements Transport {
   readonly #inner: MessageTransport;
-  readonly #options: CustomTransportOptions;
+  readonly #options: BaseTransportOptions;
 
-  constructor(inner: MessageTransport, options: CustomTransportOptions) {
+  constructor(inner: MessageTransport, options: BaseTransportOptions) {
     super(options);
     this.#inner = inner;
     this.#options = options;
@@ -170,36 +173,48 @@ export class CustomTransport extends BaseTransport<CustomRequest> implements Tra
     this.oncancel?.(request.toCancelNotification());
   }
 
-  /** A transport may deliver any value. */
+  override onFailure(failure: McpRuntimeError): void {
+    this.#closeWith(() => failure, failure);
+  }
+
   #onMessage(message: JsonRpcMessage): void {
-    if (!isPlainObject(message))
-      return this.#reportError("The server sent a value that is not a JSON-RPC message.");
-    const request = this.pending.get(message.id);
-    if (isTooDeep(message)) {
-      const failure = invalidResponseError(this.#options, TOO_DEEP);
-      if (request === undefined || typeof message.method === "string") this.#reportError(failure);
-      else request.reject(failure);
-      return;
+    if (this.isClosed) return;
+    try {
+      const problem = this.#receive(message);
+      if (problem !== undefined) this.ignore("", problem);
+    } catch (error) {
+      this.onFailure(unprocessableError(this.#options, error));
     }
-    if (typeof message.method === "string") return this.pending.receiveServerMessage(message);
-    if (request === undefined)
-      return this.#reportError("The server sent a response that matches no pending request.");
-    request.receive(message);
+  }
+
+  /** A transport may deliver any value. Returns why it is ignored. */
+  #receive(message: JsonRpcMessage): string | undefined {
+    if (!isPlainObject(message)) return NOT_JSON_RPC;
+    if (isTooDeep(message)) return this.pending.receiveUnreadable(new UnreadableMessage(TOO_DEEP, message));
+    if (typeof message.method === "string") {
+      this.pending.receiveServerMessage(message);
+      return undefined;
+    }
+    const request = this.pending.get(message.id);
+    request?.receive(message);
+    return request === undefined ? UNMATCHED_RESPONSE : undefined;
   }
 
   #onClose(): void {
     const { server } = this.#options;
-    const wasOpen = this.end(({ method }) =>
+    this.#closeWith(({ method }) =>
       HANDSHAKE_METHODS.has(method) ? closedDuringHandshakeError(server) : connectionLostError(server),
     );
-    if (!wasOpen) return;
-    this.onclose?.();
-    // It may hold resources that only `close()` releases.
-    (async () => this.#inner.close())().catch(() => undefined);
   }
 
-  #reportError(error: unknown): void {
-    this.onerror?.(error instanceof Error ? error : new Error(printValue(error)));
+  #closeWith(
+    toReason: (request: PendingRequest<CustomRequest>) => McpRuntimeError,
+    failure?: McpRuntimeError,
+  ): void {
+    if (!this.end(toReason)) return;
+    this.onclose?.(failure);
+    // It may hold resources that only `close()` releases.
+    (async () => this.#inner.close())().catch(() => undefined);
   }
 
   /**

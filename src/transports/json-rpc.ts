@@ -57,8 +57,13 @@ export function toJsonText(message: JsonRpcMessage, server: string): string {
 /** Nothing that a server sends is nested deeper, so that code which walks or serializes it cannot exhaust the stack. */
 const MAX_DEPTH = 512;
 
+/** Every item of a batch is handled at once. More than a client has calls in flight, or a server has to announce. */
+const MAX_BATCH_MESSAGES = 10_000;
+
 const INVALID_JSON = "it is not valid JSON";
+export const NOT_A_MESSAGE = "it is not valid JSON-RPC";
 export const TOO_DEEP = `it is nested more than ${MAX_DEPTH} levels deep`;
+const TOO_MANY_MESSAGES = `it is a batch of more than ${MAX_BATCH_MESSAGES} messages`;
 
 const MIN_LARGE_BYTES = 65_536;
 
@@ -68,8 +73,17 @@ export function decodeUtf8(bytes: Buffer): string {
   return bytes.toString(isLargeAscii ? "latin1" : "utf8");
 }
 
+/** Only JSON objects and arrays are messages. Parsing other text takes long, because the parser throws an error. */
+const MESSAGE_START = /^\s*[[{]/;
+
+/** Whether a text begins like a message or a batch of messages. */
+export function looksLikeMessage(text: string): boolean {
+  return MESSAGE_START.test(text);
+}
+
 /** Parses one message or an array of messages. Returns the problem as a string if there are none. */
 export function parseMessages(text: string): unknown[] | string {
+  if (!looksLikeMessage(text)) return NOT_A_MESSAGE;
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -77,14 +91,42 @@ export function parseMessages(text: string): unknown[] | string {
     // The parser's error is dropped: it quotes the text, which may contain secrets.
     return INVALID_JSON;
   }
+  const messages = toMessages(parsed);
   // Every level takes two characters.
-  if (text.length > 2 * MAX_DEPTH && isTooDeep(parsed)) return TOO_DEEP;
-  return Array.isArray(parsed) ? parsed : [parsed];
+  return text.length > 2 * MAX_DEPTH ? messages.map(withoutDepth) : messages;
+}
+
+/** Returns the messages of a parsed value, which may be a batch. */
+export function toMessages(parsed: unknown): unknown[] {
+  if (!Array.isArray(parsed)) return [parsed];
+  if (parsed.length <= MAX_BATCH_MESSAGES) return parsed;
+  return [isJsonRpc(parsed[0]) ? new UnreadableMessage(TOO_MANY_MESSAGES) : undefined];
+}
+
+function withoutDepth(value: unknown): unknown {
+  if (!isTooDeep(value)) return value;
+  return isJsonRpc(value) ? new UnreadableMessage(TOO_DEEP, value) : undefined;
 }
 
 /** Whether a value is nested deeper than messages may be. */
 export function isTooDeep(value: unknown): boolean {
   return exceedsDepth(value, MAX_DEPTH);
+}
+
+/** A message whose content is not read. */
+export class UnreadableMessage {
+  /** A request or notification of the server, for which no caller waits. */
+  readonly isServerMessage: boolean;
+  /** The id of a response, or `undefined` if it may respond to any request. */
+  readonly id: RequestId | undefined;
+
+  constructor(
+    readonly reason: string,
+    { method, id }: JsonObject = {},
+  ) {
+    this.isServerMessage = method !== undefined && method !== null;
+    this.id = typeof id === "string" || typeof id === "number" ? id : undefined;
+  }
 }
 
 /** Recursive, which is limited by `levels`, and without an array of values for every object: lists are large. */
@@ -97,16 +139,21 @@ function exceedsDepth(value: unknown, levels: number): boolean {
   return false;
 }
 
+function isJsonRpc(value: unknown): value is JsonObject {
+  return isPlainObject(value) && value["jsonrpc"] === "2.0";
+}
+
 /** Whether a received value is a request or notification of the server. */
 export function isServerMessage(value: unknown): value is JsonRpcMessage {
-  return isPlainObject(value) && value["jsonrpc"] === "2.0" && typeof value["method"] === "string";
+  return isJsonRpc(value) && typeof value["method"] === "string";
 }
 
 export const NOT_JSON_RPC = "it is not JSON-RPC 2.0";
+export const UNMATCHED_RESPONSE = "it is a late response, or a response to another request";
 
 /** Whether a received value is a response to any request. */
 export function isResponse(value: unknown): value is JsonObject {
-  return isPlainObject(value) && value["jsonrpc"] === "2.0" && typeof value["method"] !== "string";
+  return isJsonRpc(value) && typeof value["method"] !== "string";
 }
 
 /** Whether a response belongs to a request. A server that could not parse the request responds with an error without an id. */
@@ -219,12 +266,15 @@ const ID_FIRST = new RegExp(String.raw`^\{\s*(?:${VERSION}\s*,\s*)?${ID}\s*,`);
 /** The last brace closes the message, so the fields right before it belong to the message itself. */
 const ID_LAST = new RegExp(String.raw`,\s*${ID}\s*(?:,\s*${VERSION}\s*)?\}$`);
 
+/** How much of the start and of the end of a message is searched for its id. */
+const EXCERPT_LENGTH = 4 * 1024;
+
 /** Classifies a message by its first and last characters, which is where servers put the id. */
 export function classifyTruncated(head: string, tail: string): TruncatedMessage {
-  const start = head.trimStart();
+  const start = head.slice(0, EXCERPT_LENGTH).trimStart();
   if (!/^[{[]/.test(start)) return { type: "invalid" };
   if (METHOD_FIRST.test(start)) return { type: "server-message" };
-  const id = ID_FIRST.exec(start)?.[1] ?? ID_LAST.exec(tail.trimEnd())?.[1];
+  const id = ID_FIRST.exec(start)?.[1] ?? ID_LAST.exec(tail.slice(-EXCERPT_LENGTH).trimEnd())?.[1];
   return id === undefined
     ? { type: "unidentified-response" }
     : { type: "response", id: JSON.parse(id) as RequestId };

@@ -1,7 +1,8 @@
 import type { Cancellable, CancelScope } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
 import { SlotMap } from "../async/slot-map.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import {
   classifyTruncated,
@@ -10,14 +11,23 @@ import {
   invalidResponseError,
   isResponse,
   isServerMessage,
+  looksLikeMessage,
   NOT_JSON_RPC,
   parseMessages,
   readResponse,
   type RequestId,
   type RpcRequest,
+  UNMATCHED_RESPONSE,
   unprocessableError,
+  UnreadableMessage,
 } from "./json-rpc.js";
-import type { RequestTracker, SendStatus, Transport, TransportRequestOptions } from "./transport.js";
+import {
+  MAX_REPORTED_ERRORS,
+  type RequestTracker,
+  type SendStatus,
+  type Transport,
+  type TransportRequestOptions,
+} from "./transport.js";
 
 /** The part of a pending request that only its transport knows. */
 export interface WireRequest {
@@ -106,6 +116,7 @@ export class PendingRequest<Wire extends WireRequest> implements SendStatus, Can
 
   /** Settles the request with a response of the server. */
   receive(response: JsonObject): void {
+    this.#owner.onResponse();
     const outcome = readResponse(response, this.method, this.#owner.context);
     if (outcome instanceof Error) this.reject(outcome);
     else this.resolve(outcome);
@@ -132,33 +143,77 @@ export class PendingRequest<Wire extends WireRequest> implements SendStatus, Can
   }
 }
 
+/** What an ignored message costs that looked like a message, so that it was parsed. Other text on stdout costs 1. */
+const PARSED_COST = 10;
+/** How much may be ignored within `IGNORED_WINDOW_MS` and without a response in between. */
+const MAX_IGNORED_COST = 100_000;
+const IGNORED_WINDOW_MS = 10_000;
+
+export interface BaseTransportOptions extends ErrorContext {
+  readonly clock: Clock;
+}
+
 /** What all transports have in common: their handlers, their pending requests, and what happens to those. */
 export abstract class BaseTransport<Wire extends WireRequest> {
   onmessage: Transport["onmessage"];
   oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
+  isClosed = false;
   protected readonly pending: PendingRequests<Wire>;
-  protected isClosed = false;
+  readonly #clock: Clock;
+  readonly #server: string;
+  #ignoredSince = Number.NEGATIVE_INFINITY;
+  #ignoredMessages = 0;
+  #ignoredCost = 0;
+  #reports = 0;
 
-  constructor(context: ErrorContext) {
-    this.pending = new PendingRequests(context, this);
+  constructor(options: BaseTransportOptions) {
+    this.pending = new PendingRequests(options, this);
+    this.#clock = options.clock;
+    this.#server = options.server;
   }
 
   /** The caller no longer waits: the transport stops sending the request, or notifies the server. */
   abstract onCancelled(request: PendingRequest<Wire>): void;
   /** A request was resolved, rejected or cancelled. */
   onSettled?(request: PendingRequest<Wire>): void;
-  /** A response to a request that is not pending. `value` is the parsed message. */
-  onUnmatchedResponse?(value: unknown, reason: string): void;
-  /** A message could not be processed. No exception reaches the stream it was read from: the transport ends. */
+  /** What the server sent ends the session: the transport closes. No exception reaches the stream it was read from. */
   onFailure?(failure: McpRuntimeError): void;
-  /** A text or message that is not JSON-RPC and belongs to no request. `value` is undefined if it is not JSON. */
-  onInvalidMessage?(text: string, reason: string, value: unknown): void;
+  /** Whether an invalid message without a known id fails the only pending request. */
+  isAttributed?(text: string, value: unknown): boolean;
 
   /** A request or notification of the server, except progress. */
   onServerMessage(message: JsonRpcMessage): void {
     this.onmessage?.(message);
+  }
+
+  /** Reports a message that is ignored. Not called for all of them. */
+  onIgnored(_text: string, reason: string): void {
+    this.onerror?.(new Error(`sent an unexpected message: ${reason}`));
+  }
+
+  /**
+   * Counts a message that is ignored, and reports the first ones. A server that sends too many in a row is not an MCP
+   * server, or wants to keep this process busy: its session ends.
+   */
+  ignore(text: string, reason: string, cost = PARSED_COST): void {
+    const now = this.#clock.now();
+    if (now - this.#ignoredSince > IGNORED_WINDOW_MS) {
+      this.onResponse();
+      this.#ignoredSince = now;
+    }
+    this.#ignoredMessages += 1;
+    this.#ignoredCost += cost;
+    this.#reports += 1;
+    if (this.#ignoredCost > MAX_IGNORED_COST) this.onFailure?.(this.#createIgnoredError(reason));
+    else if (this.#reports <= MAX_REPORTED_ERRORS) this.onIgnored(text, reason);
+  }
+
+  /** A pending request got its response. */
+  onResponse(): void {
+    this.#ignoredMessages = 0;
+    this.#ignoredCost = 0;
   }
 
   /** Closes the transport and rejects its requests, once. Returns false if it was already closed. */
@@ -167,6 +222,12 @@ export abstract class BaseTransport<Wire extends WireRequest> {
     this.isClosed = true;
     this.pending.rejectAll(toReason);
     return true;
+  }
+
+  #createIgnoredError(reason: string): McpRuntimeError {
+    const server = this.#server;
+    const text = `Server "${server}" sent ${this.#ignoredMessages} messages in a row that cannot be used (the last one: ${reason}); the session was closed.`;
+    return new McpRuntimeError("invalid-response", text, { server, outcomeUnknown: true });
   }
 }
 
@@ -224,6 +285,7 @@ export class PendingRequests<Wire extends WireRequest> {
    * `attributesErrors`, an error without an id fails the only pending request. Returns whether the text contained JSON-RPC.
    */
   receive(text: string, { attributesErrors = true } = {}): boolean {
+    if (this.#transport.isClosed) return false;
     try {
       return this.#receive(text, attributesErrors);
     } catch (error) {
@@ -232,22 +294,19 @@ export class PendingRequests<Wire extends WireRequest> {
     }
   }
 
-  #receive(text: string, attributesErrors: boolean): boolean {
-    const values = parseMessages(text);
-    if (typeof values !== "string")
-      return values.map((value) => this.#receiveValue(value, text, attributesErrors)).includes(true);
-    // A broken response must fail its request, which would wait for its timeout.
-    const truncated = classifyTruncated(text, text);
-    const request = truncated.type === "response" ? this.get(truncated.id) : undefined;
-    const reason = values;
-    if (request === undefined) this.#transport.onInvalidMessage?.(text, reason, undefined);
-    else request.reject(invalidResponseError(this.context, reason));
-    return false;
+  /** A message on the stream of a request is ignored. */
+  ignore(reason: string): void {
+    this.#transport.ignore("", reason);
   }
 
-  /** A message of a request's own stream could not be read. */
-  reportInvalid(reason: string): void {
-    this.#transport.onInvalidMessage?.("", reason, undefined);
+  /** What was read for a request ends the session. */
+  fail(failure: McpRuntimeError): void {
+    this.#transport.onFailure?.(failure);
+  }
+
+  /** A request got its response. */
+  onResponse(): void {
+    this.#transport.onResponse();
   }
 
   /** Reports progress to its request and passes any other message to the transport. */
@@ -257,24 +316,65 @@ export class PendingRequests<Wire extends WireRequest> {
     else if (isPlainObject(params)) this.get(params["progressToken"])?.reportProgress(params);
   }
 
-  #receiveValue(value: unknown, text: string, attributesErrors: boolean): boolean {
+  #receive(text: string, attributesErrors: boolean): boolean {
+    const values = parseMessages(text);
+    if (typeof values === "string") {
+      this.#receiveInvalidText(text, values);
+      return false;
+    }
+    let isJsonRpc = false;
+    let firstProblem: string | undefined;
+    for (const value of values) {
+      const problem = this.#receiveValue(value, text, attributesErrors);
+      if (this.#transport.isClosed) return true;
+      isJsonRpc ||= problem !== NOT_JSON_RPC;
+      firstProblem ??= problem;
+    }
+    // Once for a text: an array that a server prints is one line of output, however many values it has.
+    if (firstProblem !== undefined) this.#transport.ignore(text, firstProblem);
+    return isJsonRpc;
+  }
+
+  /** A broken response must fail its request, which would wait for its timeout. */
+  #receiveInvalidText(text: string, reason: string): void {
+    const truncated = looksLikeMessage(text) ? classifyTruncated(text, text) : undefined;
+    const request =
+      truncated?.type === "response" ? this.get(truncated.id) : this.#findAttributed(text, undefined);
+    if (request === undefined) this.#transport.ignore(text, reason);
+    else request.reject(invalidResponseError(this.context, reason));
+  }
+
+  /** Returns why a message is ignored. */
+  #receiveValue(value: unknown, text: string, attributesErrors: boolean): string | undefined {
+    if (value instanceof UnreadableMessage) return this.receiveUnreadable(value, attributesErrors);
     if (isServerMessage(value)) {
       this.receiveServerMessage(value);
-      return true;
+      return undefined;
     }
     const request = this.#findByResponse(value, attributesErrors);
-    if (isResponse(value)) {
-      if (request !== undefined) request.receive(value);
-      else {
-        const hasNoId = value["id"] == null && value["error"] != null;
-        const reason = hasNoId ? "it has no request id" : describeOtherResponse(value);
-        this.#transport.onUnmatchedResponse?.(value, reason);
-      }
-      return true;
+    const isValid = isResponse(value);
+    if (request !== undefined && isValid) {
+      request.receive(value);
+      return undefined;
     }
-    if (request === undefined) this.#transport.onInvalidMessage?.(text, NOT_JSON_RPC, value);
-    else request.reject(invalidResponseError(this.context, NOT_JSON_RPC));
-    return request !== undefined;
+    const failed = request ?? this.#findAttributed(text, value);
+    if (failed === undefined) return isValid ? UNMATCHED_RESPONSE : NOT_JSON_RPC;
+    const reason = isValid ? describeOtherResponse(value) : NOT_JSON_RPC;
+    failed.reject(invalidResponseError(this.context, reason));
+    return undefined;
+  }
+
+  /**
+   * Fails the request that an unreadable message responds to. If that is unknown, all pending requests would wait for their
+   * timeouts, so the session ends. Returns why the message is ignored.
+   */
+  receiveUnreadable(message: UnreadableMessage, isResponseExpected = true): string | undefined {
+    const { reason, id, isServerMessage: hasMethod } = message;
+    const request = hasMethod ? undefined : this.get(id);
+    if (request === undefined && (hasMethod || id !== undefined || !isResponseExpected)) return reason;
+    if (request !== undefined) request.reject(invalidResponseError(this.context, reason));
+    else this.fail(invalidResponseError(this.context, `${reason}, and it may respond to any request`));
+    return undefined;
   }
 
   /** Finds the request that a message responds to. An error without an id may be attributed to the only pending request. */
@@ -282,6 +382,12 @@ export class PendingRequests<Wire extends WireRequest> {
     if (!isPlainObject(message) || message["method"] != null) return undefined;
     if (message["id"] != null) return this.get(message["id"]);
     const isAttributed = attributesErrors && message["error"] !== undefined && this.size === 1;
+    return isAttributed ? this.values()[0] : undefined;
+  }
+
+  /** Finds the only pending request if an invalid message fails it. */
+  #findAttributed(text: string, value: unknown): PendingRequest<Wire> | undefined {
+    const isAttributed = this.size === 1 && this.#transport.isAttributed?.(text, value) === true;
     return isAttributed ? this.values()[0] : undefined;
   }
 }

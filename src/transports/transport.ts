@@ -59,8 +59,11 @@ export interface Transport {
   onmessage: ((message: JsonRpcMessage) => void) | undefined;
   /** Called with the notification for the server when a request that it may have received is cancelled. */
   oncancel: ((notification: JsonRpcMessage) => void) | undefined;
-  /** Called once when the connection is closed by the server. Pending requests are rejected before. */
-  onclose: (() => void) | undefined;
+  /**
+   * Called once when the connection is closed by the server, or here because of what the server sent: then with the failure.
+   * Pending requests are rejected before.
+   */
+  onclose: ((failure?: McpRuntimeError) => void) | undefined;
   /** Called for errors that belong to no request. They are informational. */
   onerror: ((error: Error) => void) | undefined;
   /** The session id assigned by the server; `undefined` for servers without sessions. */
@@ -92,6 +95,9 @@ export interface Transport {
     | ((failure: McpRuntimeError, cancellation: CancelScope) => Promise<Transport | undefined>)
     | undefined;
 }
+
+/** How many errors that belong to no request are reported for a session. A server can cause any number of them. */
+export const MAX_REPORTED_ERRORS = 100;
 
 /** The error for a request that was in flight when the transport closed. */
 export function connectionLostError(server: string): McpRuntimeError {

@@ -89,7 +89,13 @@ interface EventStreamEvents {
   readonly onEnd: () => void;
   /** One event is longer than `maxBytes`; the stream cannot be read any further. */
   readonly onTooLarge: () => void;
+  /** The text is not an event stream; it is not read any further. */
+  readonly onInvalid: (reason: string) => void;
 }
+
+/** The parser creates an error for each of them. An event stream has none. */
+const MAX_UNKNOWN_FIELDS = 100;
+const UNKNOWN_FIELDS = new Error(`its event stream has ${MAX_UNKNOWN_FIELDS} unknown fields in a row`);
 
 /** The longest UTF-8 encoding of one UTF-16 code unit. */
 const MAX_CHARACTER_BYTES = 3;
@@ -118,6 +124,8 @@ export class EventStreamReader implements BodyReader {
   /** The beginning of a line whose end was not received yet. */
   readonly #line = new ChunkCollector();
   #isFirst = true;
+  /** How many fields of the current chunk are unknown. */
+  #unknownFields = 0;
   /** The last chunk ended with a carriage return: a line feed at the start of the next one belongs to it. */
   #skipsLineFeed = false;
   /** Something was too large: nothing more is read. */
@@ -138,6 +146,7 @@ export class EventStreamReader implements BodyReader {
       maxBufferSize: maxBytes,
       onError: ({ type }) => {
         if (type === "max-buffer-size-exceeded") this.#onTooLarge();
+        else this.#countUnknownField();
       },
       onEvent: ({ id, event = "message", data }) => {
         if (this.#hasEnded && tryParseJson(data) === undefined) return;
@@ -179,9 +188,22 @@ export class EventStreamReader implements BodyReader {
       bytes = this.#line.take();
     }
     const text = this.#isFirst ? toText(bytes) : decodeUtf8(bytes);
-    // The parser would wait for the line feed that may follow the last carriage return.
-    this.#parser.feed(text.endsWith("\r") ? text.replaceAll(/\r\n?/g, "\n") : text);
     this.#isFirst = false;
+    this.#unknownFields = 0;
+    try {
+      // The parser would wait for the line feed that may follow the last carriage return.
+      this.#parser.feed(text.endsWith("\r") ? text.replaceAll(/\r\n?/g, "\n") : text);
+    } catch (error) {
+      if (error !== UNKNOWN_FIELDS) throw error;
+      this.#isUnreadable = true;
+      this.#events.onInvalid(UNKNOWN_FIELDS.message);
+    }
+  }
+
+  /** Throws, so that the parser does not read the rest of the text. */
+  #countUnknownField(): void {
+    this.#unknownFields += 1;
+    if (this.#unknownFields > MAX_UNKNOWN_FIELDS) throw UNKNOWN_FIELDS;
   }
 
   #keep(line: Buffer): void {

@@ -7,6 +7,7 @@ import {
   hasContentType,
 } from "./body-readers.js";
 import type { BodyReader, HttpRequestHandler, ResponseHeaders } from "../../net/http-request.js";
+import { invalidResponseError } from "../json-rpc.js";
 import { STREAM_ENDED, fromConnectionError } from "./http-errors.js";
 import type { McpHttpClient } from "./mcp-http-client.js";
 
@@ -18,6 +19,8 @@ interface SseEventStreamEvents {
   /** The open stream has ended. `toFailure` creates the error of a pending request. */
   readonly onClosed: (toFailure: (wasSent: boolean) => McpRuntimeError) => void;
   readonly onTooLarge: () => void;
+  /** The stream is not an event stream. */
+  readonly onInvalid: (failure: McpRuntimeError) => void;
 }
 
 /**
@@ -95,6 +98,11 @@ export class SseEventStream {
             "too-large",
             `began its stream with an event of more than ${this.#httpClient.maxBytes} bytes.`,
           );
+      },
+      onInvalid: (reason) => {
+        const failure = invalidResponseError(this.#httpClient, reason);
+        if (this.#opening === undefined) this.#events.onInvalid(failure);
+        else this.#fail(failure);
       },
       onEnd: () => this.#end(STREAM_ENDED),
     });

@@ -3,7 +3,7 @@ import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { HttpRequestEvents, HttpRequestHandler } from "../../net/http-request.js";
-import { invalidResponseError, responseTooLargeError, type RpcRequest } from "../json-rpc.js";
+import { looksLikeMessage, responseTooLargeError, type RpcRequest } from "../json-rpc.js";
 import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import type { Transport, TransportRequestOptions } from "../transport.js";
 import { fromConnectionError } from "./http-errors.js";
@@ -50,6 +50,7 @@ export class SseTransport extends BaseTransport<SsePost> implements Transport {
     this.#stream = new SseEventStream(this.#httpClient, {
       onActivity: () => this.#liveness.markActive(),
       onData: (data) => void this.pending.receive(data),
+      onInvalid: (failure) => this.onFailure(failure),
       onClosed: (toFailure) => this.#failAll(toFailure),
       onTooLarge: () => this.#failOversized(),
     });
@@ -138,30 +139,20 @@ export class SseTransport extends BaseTransport<SsePost> implements Transport {
   }
 
   override onFailure(failure: McpRuntimeError): void {
-    this.#failAll(() => failure);
+    this.#failAll(() => failure, failure);
   }
 
   /**
-   * A message with an id is late: its request was cancelled or has failed. An invalid message without an id is attributed
-   * to the pending request if there is only one.
+   * A message with an id is late: its request was cancelled or has failed. An event that does not even begin like a message
+   * is not a response, which may still follow.
    */
-  override onUnmatchedResponse(value: unknown, reason: string): void {
-    if (isPlainObject(value) && value["id"] != null) return;
-    const failure = invalidResponseError(this.#httpClient, reason);
-    const [only, ...others] = this.pending.values();
-    if (only === undefined || others.length > 0) this.onerror?.(failure);
-    else only.reject(failure);
-  }
-
-  /** An event that does not even begin like a message is not a response: it is reported, and the response may still follow. */
-  override onInvalidMessage(text: string, reason: string, value: unknown): void {
-    if (/^\s*[{[]/.test(text)) this.onUnmatchedResponse(value, reason);
-    else this.onerror?.(invalidResponseError(this.#httpClient, reason));
+  override isAttributed(text: string, value: unknown): boolean {
+    return looksLikeMessage(text) && !(isPlainObject(value) && value["id"] != null);
   }
 
   /** Fails the pending requests at once: the connection was lost. */
-  #failAll(toFailure: (wasSent: boolean) => McpRuntimeError): void {
-    if (this.#stop(({ wire }) => toFailure(wire?.wasSent ?? false))) this.onclose?.();
+  #failAll(toFailure: (wasSent: boolean) => McpRuntimeError, cause?: McpRuntimeError): void {
+    if (this.#stop(({ wire }) => toFailure(wire?.wasSent ?? false))) this.onclose?.(cause);
   }
 
   /** The rest is not read, so the stream cannot continue. With several requests it is unknown whose response it was. */

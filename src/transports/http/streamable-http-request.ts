@@ -2,6 +2,7 @@ import { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type { JsonObject } from "../../json/json.js";
 import type {
   BodyReader,
   HttpRequestEvents,
@@ -13,12 +14,15 @@ import {
   invalidResponseError,
   isResponse,
   isResponseTo,
+  isSameId,
   isServerMessage,
   NOT_JSON_RPC,
   parseMessages,
   responseTooLargeError,
   type RpcRequest,
+  UNMATCHED_RESPONSE,
   unprocessableError,
+  UnreadableMessage,
 } from "../json-rpc.js";
 import type { PendingRequest, PendingRequests, WireRequest } from "../pending-requests.js";
 import {
@@ -142,36 +146,55 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     const events = {
       onData: (data: string) => this.#onText(data),
       onTooLarge: () => this.#fail(responseTooLargeError(server, maxBytes)),
+      onInvalid: (reason: string) => this.#failInvalid(reason),
       onEnd: () => this.#onStreamEnd(undefined),
     };
     this.#stream = new EventStreamReader(maxBytes, events, interrupted);
     return this.#stream;
   }
 
-  #onText(text: string): void {
-    const messages = this.#pending.isSettled ? [] : parseMessages(text);
-    if (typeof messages === "string")
-      this.#onInvalid(this.#encoding === undefined ? messages : `it is compressed (${this.#encoding})`);
-    else for (const message of messages) this.#onMessageSafely(message);
-  }
-
   /** No exception may reach undici, which would only close the connection. */
-  #onMessageSafely(value: unknown): void {
+  #onText(text: string): void {
+    if (this.#pending.isSettled) return;
     try {
-      this.#onMessage(value);
+      this.#receive(text);
     } catch (error) {
-      this.#fail(unprocessableError(this.#httpClient, error));
+      this.#owner.fail(unprocessableError(this.#httpClient, error));
     }
   }
 
-  #onMessage(value: unknown): void {
-    if (this.#pending.isSettled) return;
+  #receive(text: string): void {
+    const messages = parseMessages(text);
+    if (typeof messages === "string")
+      return this.#onInvalid(
+        this.#encoding === undefined ? messages : `it is compressed (${this.#encoding})`,
+      );
+    let firstProblem: string | undefined;
+    for (const message of messages) {
+      const problem = this.#onMessage(message);
+      if (this.#pending.isSettled) return;
+      if (problem !== undefined && firstProblem === undefined) this.#onInvalid(problem);
+      firstProblem ??= problem;
+    }
+  }
+
+  /** Returns why a message is ignored. */
+  #onMessage(value: unknown): string | undefined {
     this.#failedResumes = 0;
+    if (value instanceof UnreadableMessage) return this.#onUnreadable(value);
     if (isServerMessage(value)) this.#forward(value);
-    else if (!isResponse(value)) this.#onInvalid(NOT_JSON_RPC);
+    else if (!isResponse(value)) return NOT_JSON_RPC;
     else if (isResponseTo(value, this.#pending.id)) this.#pending.receive(value);
     // On resumption some servers replay the messages of all streams.
-    else if (!this.#isResumed) this.#onOtherResponse(describeOtherResponse(value));
+    else if (!this.#isResumed) return this.#onOtherResponse(value);
+    return undefined;
+  }
+
+  #onUnreadable({ reason, id, isServerMessage: hasMethod }: UnreadableMessage): string | undefined {
+    if (hasMethod) return reason;
+    if (id === undefined || isSameId(id, this.#pending.id)) this.#failInvalid(reason);
+    else if (!this.#isResumed) return this.#onOtherResponse({ id });
+    return undefined;
   }
 
   #forward(message: JsonRpcMessage): void {
@@ -184,16 +207,17 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #onInvalid(reason: string): void {
     if (this.#stream === undefined) return this.#failInvalid(reason);
     this.#invalidEvent ??= reason;
-    this.#owner.reportInvalid(reason);
+    this.#owner.ignore(reason);
   }
 
   /**
    * An id with a prefix belongs to a session that other clients may share: the response may be for another client, and
    * the one for this client may follow.
    */
-  #onOtherResponse(reason: string): void {
-    if (typeof this.#pending.id === "string") this.#onInvalid(reason);
-    else this.#failInvalid(reason);
+  #onOtherResponse(response: JsonObject): string | undefined {
+    if (typeof this.#pending.id === "string") return UNMATCHED_RESPONSE;
+    this.#failInvalid(describeOtherResponse(response));
+    return undefined;
   }
 
   #failInvalid(reason: string): void {

@@ -1,7 +1,7 @@
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../../json/json.js";
-import type { RpcRequest } from "../json-rpc.js";
+import { invalidResponseError, type RpcRequest } from "../json-rpc.js";
 import { BaseTransport, type PendingRequest } from "../pending-requests.js";
 import type { Transport, TransportRequestOptions } from "../transport.js";
 import { McpHttpClient, type McpHttpClientOptions } from "./mcp-http-client.js";
@@ -84,13 +84,7 @@ export class StreamableHttpTransport extends BaseTransport<StreamableHttpRequest
   }
 
   async close(reason: McpRuntimeError): Promise<void> {
-    const wasOpen = this.end(({ wire }) => {
-      wire?.abort();
-      return reason;
-    });
-    if (!wasOpen) return;
-    this.#serverStream?.close();
-    this.#notifications.abortAll();
+    this.#stop(reason);
   }
 
   /** A request that was never sent is not cancelled on the server; a modern one is cancelled by closing its stream. */
@@ -105,15 +99,19 @@ export class StreamableHttpTransport extends BaseTransport<StreamableHttpRequest
   }
 
   override onFailure(failure: McpRuntimeError): void {
-    this.onerror?.(failure);
+    if (this.#stop(failure)) this.onclose?.(failure);
   }
 
-  override onUnmatchedResponse(_: unknown, reason: string): void {
-    this.onInvalidMessage("", reason);
-  }
-
-  override onInvalidMessage(_: string, reason: string): void {
-    this.onerror?.(new Error(`The server sent an unexpected message on its event stream: ${reason}.`));
+  /** Returns false if it was already closed. */
+  #stop(reason: McpRuntimeError): boolean {
+    const wasOpen = this.end(({ wire }) => {
+      wire?.abort();
+      return reason;
+    });
+    if (!wasOpen) return false;
+    this.#serverStream?.close();
+    this.#notifications.abortAll();
+    return true;
   }
 }
 
@@ -192,14 +190,20 @@ class ServerEventStream {
         this.#reopenDelayMs = INITIAL_REOPEN_DELAY_MS;
         this.#events.onData(data);
       },
-      onTooLarge: () => {
-        this.#handler?.abort();
-        this.#scheduleReopen();
+      onTooLarge: () => this.#interrupt(),
+      onInvalid: (reason: string) => {
+        this.#events.onError(invalidResponseError(this.#httpClient, reason));
+        this.#interrupt();
       },
       onEnd: () => this.#scheduleReopen(),
     };
     this.#reader = new EventStreamReader(this.#httpClient.maxBytes, events, this.#reader);
     return this.#reader;
+  }
+
+  #interrupt(): void {
+    this.#handler?.abort();
+    this.#scheduleReopen();
   }
 
   #scheduleReopen(): void {

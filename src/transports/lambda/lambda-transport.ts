@@ -16,6 +16,8 @@ import {
   type RpcRequest,
   TOO_DEEP,
   toJsonText,
+  toMessages,
+  UnreadableMessage,
 } from "../json-rpc.js";
 import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import type {
@@ -99,7 +101,11 @@ class LambdaTransport extends BaseTransport<LambdaInvocation> implements Transpo
       for (const value of parsePayload(payload, this.#options)) {
         if (pending.isSettled) return;
         if (isServerMessage(value)) this.pending.receiveServerMessage(value);
-        else if (!isResponse(value)) throw invalidResponseError(this.#options, NOT_JSON_RPC);
+        else if (!isResponse(value))
+          throw invalidResponseError(
+            this.#options,
+            value instanceof UnreadableMessage ? value.reason : NOT_JSON_RPC,
+          );
         else if (isResponseTo(value, pending.id)) pending.receive(value);
         else throw invalidResponseError(this.#options, describeOtherResponse(value));
       }
@@ -139,7 +145,7 @@ interface ApiGatewayResponse {
 function parsePayload(payload: string, context: HttpErrorContext): unknown[] {
   const result = parseJsonTwice(payload, context);
   const value = isApiGatewayResponse(result) ? parseJsonTwice(decodeBody(result, context), context) : result;
-  return Array.isArray(value) ? value : [value];
+  return toMessages(value);
 }
 
 function isApiGatewayResponse(value: unknown): value is JsonObject & ApiGatewayResponse {

@@ -5,9 +5,12 @@ import { LISTEN_METHOD } from "../http/modern-era.js";
 import {
   classifyTruncated,
   decodeUtf8,
+  looksLikeMessage,
+  NOT_A_MESSAGE,
   responseTooLargeError,
   type RpcRequest,
   toJsonText,
+  UNMATCHED_RESPONSE,
 } from "../json-rpc.js";
 import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import {
@@ -59,6 +62,8 @@ class StdioRequest implements WireRequest {
   }
 }
 
+/** What a line of other output costs: programs that print a log to stdout write many of them. */
+const OUTPUT_LINE_COST = 1;
 /** How much of an oversized line is skipped before the connection is closed. */
 const MAX_SKIPPED_BYTES = 1024 ** 3;
 
@@ -168,20 +173,20 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
     if (this.pending.size <= this.#listenRequests && !this.#isListening) this.#process?.unref();
   }
 
-  override onFailure(failure: McpRuntimeError): void {
-    this.#closeWith(() => failure);
+  override onFailure(cause: McpRuntimeError): void {
+    const hint = `${NOT_A_SERVER} ${describeStdout(this.#stdoutNoise)}`;
+    const failure = this.#hasReceived ? cause : cause.with({ message: `${cause.message} ${hint}` });
+    this.#closeWith(() => failure, failure);
     void this.#process?.stop();
-  }
-
-  override onUnmatchedResponse(): void {
-    this.onerror?.(new Error("sent a response to an unknown request"));
   }
 
   /** A line is one JSON message or a batch of them. */
   #onLine(line: Buffer): void {
+    if (this.isClosed) return;
     const text = this.#codec.decode(line).trim();
-    if (text === "" || this.isClosed) return;
-    if (this.pending.receive(text) && !this.#hasReceived) this.#onFirstMessage();
+    if (text === "") return;
+    if (!looksLikeMessage(text)) this.ignore(text, NOT_A_MESSAGE, OUTPUT_LINE_COST);
+    else if (this.pending.receive(text) && !this.#hasReceived) this.#onFirstMessage();
   }
 
   #onTruncatedLine({ head, tail }: TruncatedLine): void {
@@ -189,7 +194,7 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
     const { server, maxBytes, log } = this.#options;
     const prefix = this.#codec.decode(head);
     const message = classifyTruncated(prefix, this.#codec.decode(tail));
-    if (message.type === "invalid") return this.onInvalidMessage(prefix);
+    if (message.type === "invalid") return this.ignore(prefix, NOT_A_MESSAGE);
     if (message.type === "server-message")
       return log.warn(`Server "${server}" sent a message of more than ${maxBytes} bytes (ignored).`);
     const requests = message.type === "response" ? [this.pending.get(message.id)] : this.pending.values();
@@ -201,8 +206,9 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
     if (this.#stdoutNoise !== undefined) this.#warnStdoutNoise(this.#stdoutNoise);
   }
 
-  /** Only the first one is a warning, because a server that logs to stdout would cause endless warnings. */
-  override onInvalidMessage(text: string): void {
+  /** Only the first output is a warning, because a server that logs to stdout would cause endless warnings. */
+  override onIgnored(text: string, reason: string): void {
+    if (reason === UNMATCHED_RESPONSE) return super.onIgnored(text, reason);
     const excerpt = this.#options.redactor.excerpt(text);
     if (this.#stdoutNoise !== undefined) this.onerror?.(new Error(describeNoise(excerpt)));
     else if (this.#hasReceived) this.#warnStdoutNoise(excerpt);
@@ -246,8 +252,11 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
     });
   }
 
-  #closeWith(createError: (request: PendingRequest<StdioRequest>) => McpRuntimeError): void {
-    if (this.end(createError)) this.onclose?.();
+  #closeWith(
+    createError: (request: PendingRequest<StdioRequest>) => McpRuntimeError,
+    failure?: McpRuntimeError,
+  ): void {
+    if (this.end(createError)) this.onclose?.(failure);
   }
 }
 

@@ -127,7 +127,6 @@ class WebSocketTransport extends BaseTransport<WebSocketRequest> implements Tran
 
   /** Text and binary frames are treated alike: some servers send JSON in binary frames. */
   #onText(text: string): void {
-    if (this.isClosed) return;
     this.#staleGuard.markActive();
     this.pending.receive(text);
   }
@@ -138,15 +137,7 @@ class WebSocketTransport extends BaseTransport<WebSocketRequest> implements Tran
   }
 
   override onFailure(failure: McpRuntimeError): void {
-    this.#failAll("a message could not be processed", failure);
-  }
-
-  override onUnmatchedResponse(): void {
-    this.onInvalidMessage("", "it is a late response");
-  }
-
-  override onInvalidMessage(_: string, reason: string): void {
-    this.onerror?.(new Error(`sent an unexpected message: ${reason}`));
+    this.#failAll("a message could not be used", failure, failure);
   }
 
   #onError(error: Error): void {
@@ -169,14 +160,14 @@ class WebSocketTransport extends BaseTransport<WebSocketRequest> implements Tran
     this.#failAll(reason, new McpRuntimeError("connection-lost", text, { server, outcomeUnknown: true }));
   }
 
-  /** Settles every request before `onclose` is called. */
-  #failAll(reason: string, failure: McpRuntimeError): void {
+  /** Settles every request before `onclose` is called, with what the server has done. */
+  #failAll(reason: string, failure: McpRuntimeError, cause?: McpRuntimeError): void {
     if (!this.#isOpen) return;
     const wasOpen = this.end(({ wire }) => (wire?.wasSent === true ? failure : this.#notSentError(reason)));
     if (!wasOpen) return;
     this.#heartbeat?.stop();
     this.#socket?.terminate();
-    this.onclose?.();
+    this.onclose?.(cause);
   }
 
   #notSentError(reason: string): McpRuntimeError {

@@ -75,9 +75,34 @@ describe("a message that is nested 20,000 levels deep", () => {
   });
 
   const result = `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"fine"}]}}`;
-  const otherMessages = [
+  const unidentifiedResponses = [
     `{"jsonrpc":"2.0","id":DEEP,"result":{}}`,
     `{"jsonrpc":"2.0","id":DEEP,"error":{"code":1,"message":"x"}}`,
+  ];
+
+  it.each(unidentifiedResponses)(
+    "ends the session over stdio, because it may respond to the call: %s",
+    async (message) => {
+      await using client = createStdioClient([message, result]);
+      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-response" });
+      expect(client.sessions()).toEqual([]);
+    },
+  );
+
+  it.each(unidentifiedResponses)(
+    "ends the session over a WebSocket, because it may respond to the call: %s",
+    async (message) => {
+      await using server = await respondToWebSocket(
+        () => message.replace("DEEP", DEEP),
+        (id) => result.replace("ID", String(id)),
+      );
+      await using client = createTestClient(server);
+      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-response" });
+      expect(client.sessions()).toEqual([]);
+    },
+  );
+
+  const otherMessages = [
     `{"jsonrpc":"2.0","id":DEEP,"method":"ping"}`,
     `{"jsonrpc":"2.0","method":DEEP}`,
     `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":DEEP}}`,

@@ -4,18 +4,20 @@ import { EventStreamReader } from "../../../src/transports/http/body-readers.js"
 function read(chunks: readonly Buffer[], maxBytes = 1_000_000, state: "open" | "ended" = "open") {
   const data: string[] = [];
   const named: string[] = [];
+  const invalid: string[] = [];
   let tooLarge = 0;
   let ended = 0;
   const reader = new EventStreamReader(maxBytes, {
     onData: (text) => data.push(text),
     onNamedEvent: (event, text) => named.push(`${event}: ${text}`),
     onTooLarge: () => (tooLarge += 1),
+    onInvalid: (reason) => invalid.push(reason),
     onEnd: () => (ended += 1),
   });
   for (const chunk of chunks) reader.data(chunk);
   if (state === "ended") reader.end();
   const { lastEventId, retryMs } = reader;
-  return { data, named, tooLarge, lastEventId, retryMs, ended };
+  return { data, named, invalid, tooLarge, lastEventId, retryMs, ended };
 }
 
 const STREAM = Buffer.from(
@@ -24,6 +26,7 @@ const STREAM = Buffer.from(
 const EVENTS = {
   data: ['{"a":"é"}', "last"],
   named: ["log: two\n中\uFEFF😀"],
+  invalid: [],
   tooLarge: 0,
   ended: 0,
   lastEventId: "2",
@@ -47,7 +50,7 @@ describe("an event stream", () => {
 
   it("is read while other streams are read", () => {
     const received: string[] = [];
-    const events = { onEnd: () => undefined, onTooLarge: () => undefined };
+    const events = { onEnd: () => undefined, onTooLarge: () => undefined, onInvalid: () => undefined };
     const texts = [100_000, 200_000, 3_000_000].map((length, index) => String(index).repeat(length));
     const streams = texts.map((text) => ({
       bytes: Buffer.from(`data: ${text}\n\n`),

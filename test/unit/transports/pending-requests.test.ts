@@ -8,8 +8,9 @@ import {
   type WireRequest,
 } from "../../../src/transports/pending-requests.js";
 import { rejection } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
-const CONTEXT = { server: "test", redactor: new Redactor() };
+const CONTEXT = { server: "test", redactor: new Redactor(), clock: new FakeClock() };
 
 class RecordingTransport extends BaseTransport<WireRequest> {
   readonly cancelled: unknown[] = [];
