@@ -191,8 +191,7 @@ export class EventStreamReader implements BodyReader {
     this.#isFirst = false;
     this.#unknownFields = 0;
     try {
-      // The parser would wait for the line feed that may follow the last carriage return.
-      this.#parser.feed(text.endsWith("\r") ? text.replaceAll(/\r\n?/g, "\n") : text);
+      this.#parser.feed(toLineFeeds(text));
     } catch (error) {
       if (error !== UNKNOWN_FIELDS) throw error;
       this.#isUnreadable = true;
@@ -222,6 +221,14 @@ export class EventStreamReader implements BodyReader {
       data.length * MAX_CHARACTER_BYTES > this.#maxBytes && Buffer.byteLength(data, "utf8") > this.#maxBytes
     );
   }
+}
+
+/**
+ * The parser searches the rest of the text for a carriage return at each line if there is one, and it would wait for the
+ * line feed that may follow the last one.
+ */
+function toLineFeeds(text: string): string {
+  return text.includes("\r") ? text.replaceAll("\r\n", "\n").replaceAll("\r", "\n") : text;
 }
 
 /** Returns the end of the last whole line. No byte of a longer UTF-8 sequence is a line end. */
