@@ -68,13 +68,19 @@ export async function answerInputRequests(result: JsonObject, options: InputOpti
     ...(typeof requestState === "string" ? { requestState } : {}),
   };
   if (deferred.length === 0) return { retryWith: retryParams };
+  assertDeferrable(deferred, options);
   const inputToProvide = Object.fromEntries(
     deferred.map(([key, request]) => [key, toShown(key, request, options)]),
   );
   const incomplete = { inputRequests: inputToProvide, ...retryParams };
-  if (isLargerThan(incomplete, MAX_DEFERRED_CHARS))
-    throw invalidInputError(options.server, `it has more than ${MAX_DEFERRED_CHARS} characters`);
+  // An escaped URL is longer.
+  assertDeferrable(incomplete, options);
   return { deferred: { resultType: INPUT_REQUIRED, ...incomplete } };
+}
+
+function assertDeferrable(value: unknown, { server }: InputOptions): void {
+  if (isLargerThan(value, MAX_DEFERRED_CHARS))
+    throw invalidInputError(server, `it has more than ${MAX_DEFERRED_CHARS} characters`);
 }
 
 /** Returns an elicitation request as a person may see it. */

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { z } from "zod";
 import { CancelScope } from "../../async/cancel-scope.js";
 import { Semaphore } from "../../async/semaphore.js";
@@ -49,6 +50,7 @@ export class ServerRequests {
   readonly #slots: Semaphore;
   /** Roots must not wait until other users have filled in forms. */
   readonly #rootsSlots: Semaphore;
+  readonly #turns = new Semaphore(1);
   readonly #active = new Map<RequestId, CancelScope>();
   #inputRevision = 0;
   #activeChars = 0;
@@ -142,14 +144,24 @@ export class ServerRequests {
     if (method === "ping") return {};
     const handler = this.#handlers.get(method);
     if (handler === undefined) throw new HandlerError("methodNotFound", "Method not found");
-    const run = handler(params);
     const slots = method === "roots/list" ? this.#rootsSlots : this.#slots;
     const release = await slots.acquire(cancellation);
-    const result = (async () => run(this.#createContext(cancellation)))();
+    const result = (async () => {
+      if (method !== "roots/list") await this.#waitForTurn(cancellation);
+      return handler(params)(this.#createContext(cancellation));
+    })();
     // A handler keeps its slot until it ends, even after cancellation.
     result.then(release, release);
     onStart?.(result);
     return cancellation.race(result);
+  }
+
+  /** One request is parsed per turn of the event loop: a large one takes long, and a message may have hundreds of them. */
+  async #waitForTurn(cancellation: CancelScope): Promise<void> {
+    const release = await this.#turns.acquire(cancellation);
+    await setImmediate();
+    release();
+    cancellation.throwIfCancelled();
   }
 
   #createContext(cancellation: CancelScope): ServerRequestContext {

@@ -183,6 +183,24 @@ describe("an input request with hidden characters", () => {
   });
 });
 
+describe("input requests with more than a million characters together", () => {
+  it("are rejected before any of them is parsed", async () => {
+    const invalid = { mode: "form", message: "x".repeat(250_000), requestedSchema: { type: "none" } };
+    const requests = Array.from({ length: 5 }, (_, index) => [
+      `request-${index}`,
+      { method: "elicitation/create", params: invalid },
+    ]);
+    const inputRequests = Object.fromEntries(requests) as object;
+    const tool = { name: "book", run: () => ({ resultType: "input_required", inputRequests }) };
+    await using server = await startEraServer("modern", { tools: [tool] });
+    await using client = new McpClient({ name: "inn", url: server.url });
+    expect(await rejection(client.callTool({ name: "book" }, { input: {} }))).toMatchObject({
+      kind: "invalid-response",
+      message: expect.stringContaining("more than 1048576 characters"),
+    });
+  });
+});
+
 const nodes = Object.entries(agentIntegrations).filter(([name]) => name.includes("McpToolNode"));
 
 describe.each(nodes)("in %s, where all calls of a message are one task", (_, open) => {

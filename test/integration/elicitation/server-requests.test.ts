@@ -563,6 +563,34 @@ describe("concurrent requests", () => {
     open();
   });
 
+  it("in one message are parsed one at a time, so that a handler that answers at once does not block", async () => {
+    let turn = 0;
+    let timer = setImmediate(function count() {
+      turn += 1;
+      timer = setImmediate(count);
+    });
+    const turns: number[] = [];
+    await using server = await startRequestingServer([]);
+    await using client = createTestClient(server, {
+      onElicitationRequest: () => {
+        turns.push(turn);
+        return { action: "decline" };
+      },
+    });
+    const calling = client.callTool({ name: "any" });
+    const field = { type: "string", enum: times(1_000, (index) => `é${index}`) };
+    const requestedSchema = { type: "object", properties: { field } };
+    const params = { mode: "form", message: "Which?", requestedSchema };
+    await server.write(
+      times(40, (index) => ({ jsonrpc: "2.0", id: `form-${index}`, method: "elicitation/create", params })),
+    );
+    await eventually(() => server.responses.length === 40);
+    clearImmediate(timer);
+    expect(new Set(turns).size).toBe(40);
+    server.end();
+    await calling;
+  });
+
   it("are limited in their size together", async () => {
     const { contexts, onSamplingRequest, open } = createSlowHandler();
     await using server = await startRequestingServer(["first", "second"], "x".repeat(20_000_000));
