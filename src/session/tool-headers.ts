@@ -1,6 +1,6 @@
 import { excerpt, printValue } from "../errors/sanitize-text.js";
 import { formOf } from "../json-schema/keywords.js";
-import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toArray, toObject } from "../json/json.js";
 import { encodeHeaderValue } from "../transports/http/modern-era.js";
 
 /**
@@ -68,53 +68,85 @@ const ANNOTATION = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TYPES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 
+/** A schema in the schema of a tool. Linked, because each of 100,000 parameters may be nested hundreds of levels deep. */
 interface SchemaNode {
   readonly schema: JsonObject;
-  /** `undefined` for a schema that does not describe exactly one parameter. */
-  readonly path: readonly string[] | undefined;
+  /** The schema that has this one as a property, and its name. */
+  readonly parent: SchemaNode | undefined;
+  readonly name: string;
+  /** Whether it describes the arguments or exactly one parameter. */
+  readonly isParameter: boolean;
 }
 
 /** Returns the headers that a tool's schema requires. Iterative, since schemas may be nested very deeply. */
 export function findParameterHeaders(inputSchema: unknown): ParameterHeaders {
   const headers = new Map<string, ParameterHeader>();
-  const queue: SchemaNode[] = toNodes([inputSchema], []);
+  const queue: SchemaNode[] = [];
+  if (isPlainObject(inputSchema))
+    queue.push({ schema: inputSchema, parent: undefined, name: "", isParameter: true });
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
-    const { schema, path } = node;
+    const { schema } = node;
     if (ANNOTATION in schema) {
-      const problem = validateAnnotation(schema, path);
+      const problem = validateAnnotation(node);
       if (problem !== undefined) return { problem };
       const header = schema[ANNOTATION] as string;
       if (headers.has(header.toLowerCase())) return { problem: `maps two parameters to header "${header}"` };
-      headers.set(header.toLowerCase(), { path: path ?? [], header });
+      headers.set(header.toLowerCase(), { path: getPath(node), header });
     }
-    for (const child of getChildNodes(node)) queue.push(child);
+    addChildNodes(node, queue);
   }
   return { headers: [...headers.values()] };
 }
 
-function validateAnnotation(schema: JsonObject, path: SchemaNode["path"]): string | undefined {
+function getPath(node: SchemaNode): string[] {
+  const path: string[] = [];
+  for (let { parent, name } = node; parent !== undefined; { parent, name } = parent) path.push(name);
+  return path.toReversed();
+}
+
+function validateAnnotation({ schema, parent, isParameter }: SchemaNode): string | undefined {
   const name = schema[ANNOTATION];
-  if (path === undefined || path.length === 0)
+  if (!isParameter || parent === undefined)
     return "requires a header for a schema that is not a single parameter";
   if (typeof name !== "string" || !TOKEN.test(name)) return "requires a header with an invalid name";
   return TYPES.has(schema["type"]) ? undefined : "requires a header for a type that headers cannot represent";
 }
 
 /** Only `properties` describe one parameter each; every other subschema may describe none or several. */
-function getChildNodes({ schema, path }: SchemaNode): SchemaNode[] {
-  return Object.entries(schema).flatMap(([keyword, value]) => {
-    if (keyword === "properties")
-      return Object.entries(toObject(value)).flatMap(([name, property]) =>
-        toNodes([property], path && [...path, name]),
-      );
-    const form = formOf(keyword, value, "2020-12");
-    if (form === "map") return toNodes(Object.values(toObject(value)), undefined);
-    return form === "schema" || form === "schemas" ? toNodes([value].flat(), undefined) : [];
-  });
+function addChildNodes(node: SchemaNode, queue: SchemaNode[]): void {
+  const { schema } = node;
+  for (const keyword of Object.keys(schema)) {
+    const value = schema[keyword];
+    const form = keyword === "properties" ? "map" : formOf(keyword, value, "2020-12");
+    if (form === "map") addProperties(toObject(value), node, keyword === "properties", queue);
+    else if (form === "schema") addNode(value, queue);
+    else if (form === "schemas") for (const child of toArray(value)) addNode(child, queue);
+  }
 }
 
-function toNodes(values: readonly unknown[], path: SchemaNode["path"]): SchemaNode[] {
-  return values.filter(isPlainObject).map((schema) => ({ schema, path }));
+function addProperties(
+  schemas: JsonObject,
+  parent: SchemaNode,
+  areProperties: boolean,
+  queue: SchemaNode[],
+): void {
+  const isParameter = areProperties && parent.isParameter;
+  for (const name of Object.keys(schemas)) {
+    const schema = schemas[name];
+    if (isAnnotated(schema)) queue.push({ schema, parent, name, isParameter });
+  }
+}
+
+function addNode(schema: unknown, queue: SchemaNode[]): void {
+  if (isAnnotated(schema)) queue.push({ schema, parent: undefined, name: "", isParameter: false });
+}
+
+/** Whether a schema may have an annotation, in itself or in a subschema. Most have neither: 100,000 fit into a megabyte. */
+function isAnnotated(schema: unknown): schema is JsonObject {
+  if (!isPlainObject(schema)) return false;
+  for (const keyword in schema)
+    if (keyword === ANNOTATION || typeof schema[keyword] === "object") return true;
+  return false;
 }
 
 /** Returns the headers of one call. Missing arguments have no header. */
