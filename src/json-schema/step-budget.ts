@@ -74,18 +74,27 @@ export function tryWithinBudget<Result>(work: () => Result): Result | undefined 
 const largeCounts = new WeakMap<object, number>();
 const LARGE_COUNT = 1_000;
 
-/** The number of values, names or subschemas in the keywords of a schema, which must not change afterwards. */
+/** More keywords than a schema of a person has. They are part of the cost of reading a schema. */
+const USUAL_KEYWORDS = 32;
+
+/**
+ * The number of values, names or subschemas in the keywords of a schema, which must not change afterwards, and of the keywords
+ * themselves if there are unusually many.
+ */
 export function countEntries(schema: JsonObject): number {
-  let count = 0;
-  for (const keyword of Object.keys(schema)) {
+  const keywords = Object.keys(schema);
+  let count = Math.max(0, keywords.length - USUAL_KEYWORDS);
+  for (const keyword of keywords) {
     const value = schema[keyword];
-    if (Array.isArray(value)) count += value.length;
-    else if (typeof value === "object" && value !== null) count += countNames(value);
+    if (typeof value === "object" && value !== null) count += countNames(value);
   }
   return count;
 }
 
-function countNames(value: object): number {
+/** The number of names in an object, or of items in an array. */
+export function countNames(value: object): number {
+  if (Array.isArray(value)) return value.length;
+
   const known = largeCounts.get(value);
   if (known !== undefined) return known;
   const count = Object.keys(value).length;

@@ -88,12 +88,15 @@ export function isDeepEqual(first: unknown, second: unknown): boolean {
     if (one === other) continue;
     if (Array.isArray(one) && Array.isArray(other)) {
       if (one.length !== other.length) return false;
-      for (const [index, value] of one.entries()) pending.push(value, other[index]);
+      for (let index = 0; index < one.length; index += 1)
+        if (one[index] !== other[index]) pending.push(one[index], other[index]);
     } else if (isPlainObject(one) && isPlainObject(other)) {
       for (const key of Object.keys(other))
         if (!Object.hasOwn(one, key) && other[key] !== undefined) return false;
-      for (const key of Object.keys(one))
-        pending.push(one[key], Object.hasOwn(other, key) ? other[key] : undefined);
+      for (const key of Object.keys(one)) {
+        const value = Object.hasOwn(other, key) ? other[key] : undefined;
+        if (one[key] !== value) pending.push(one[key], value);
+      }
     } else return false;
   }
   return true;

@@ -170,9 +170,8 @@ class SchemaComparison {
   }
 
   #compareProperties(old: Conjuncts, conjuncts: Conjuncts): ParameterChange[] {
-    const [declared, declaredNow] = [getNames(this.#old, old), getNames(this.#new, conjuncts)];
-    const required = new Set(old.flatMap((schema) => this.#old.requiredOf(schema)));
-    const requiredNow = new Set(conjuncts.flatMap((schema) => this.#new.requiredOf(schema)));
+    const [declared, declaredNow] = [this.#old.namesOf(old), this.#new.namesOf(conjuncts)];
+    const [required, requiredNow] = [this.#old.requiredBy(old), this.#new.requiredBy(conjuncts)];
     const names = [...new Set([...declared, ...declaredNow, ...requiredNow])].toSorted();
     return names.flatMap((name): ParameterChange[] => {
       if (requiredNow.has(name) && !required.has(name)) return [{ parameter: name, what: "required" }];
@@ -324,11 +323,12 @@ class SchemaComparison {
     if (this.#acceptsInner([], additional)) return true;
     const declared = this.#new.propertiesOf(schema);
     const patterns = toObject(schema["patternProperties"]);
-    const others = [...getNames(this.#old, old)].filter((name) => !Object.hasOwn(declared, name));
+    const others = [...this.#old.namesOf(old)].filter((name) => !Object.hasOwn(declared, name));
     return (
       others.every((name) => this.#acceptsInner(this.#old.valueOf(old, name), additional)) &&
       old.some((candidate) => {
         const before = this.#old.additionalOf(candidate);
+        this.#steps.spend(1 + countEntries(candidate));
         const isCovered = Object.keys(toObject(candidate["patternProperties"])).every((pattern) =>
           Object.hasOwn(patterns, pattern),
         );
@@ -338,8 +338,9 @@ class SchemaComparison {
   }
 
   #acceptsDependencies(old: Conjuncts, value: unknown): boolean {
-    const names = getNames(this.#old, old);
+    const names = this.#old.namesOf(old);
     return Object.entries(toObject(value)).every(([trigger, dependency]) => {
+      this.#steps.spend(old.length);
       if (!names.has(trigger) && this.#isFree(old, names, trigger)) return true;
       const before = old.flatMap(({ dependentRequired, dependentSchemas, dependencies }) =>
         [dependentRequired, dependentSchemas, dependencies].flatMap((map) => {
@@ -431,10 +432,6 @@ function isNullable(schema: JsonObject): boolean {
   return schema["nullable"] === true;
 }
 
-function getNames(document: SchemaDocument, conjuncts: Conjuncts): Set<string> {
-  return new Set(conjuncts.flatMap((schema) => Object.keys(document.propertiesOf(schema))));
-}
-
 /**
  * `additive`: every call that was valid is still valid, unless it used a parameter that was not declared then. What
  * cannot be decided is `breaking`.
@@ -451,13 +448,13 @@ export interface SchemaChange {
  * Bounds the work for large and recursive schemas, to about 30 ms more than a plain schema for documents of 1 MB; parameters
  * beyond it are reported as `type`.
  */
-const MAX_STEPS = 50_000;
+export const MAX_COMPARISON_STEPS = 50_000;
 
 /** Compares the parameters of two versions of a tool. Ignores the order of keys. */
 export function compareSchemas(
   before: JsonObject,
   now: JsonObject,
-  steps = new StepBudget(MAX_STEPS),
+  steps = new StepBudget(MAX_COMPARISON_STEPS),
 ): SchemaChange {
   if (isDeepEqual(before, now)) return { severity: "none", parameters: [] };
   const parameters = new SchemaComparison(before, now, steps).run();

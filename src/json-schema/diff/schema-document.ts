@@ -1,11 +1,4 @@
-import {
-  isPlainObject,
-  isStringArray,
-  type JsonObject,
-  toArray,
-  toObject,
-  walkObjects,
-} from "../../json/json.js";
+import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../../json/json.js";
 import {
   ANNOTATIONS,
   type Draft,
@@ -18,7 +11,7 @@ import {
 import { jsonTypeOf } from "../read-type-model.js";
 import { resolveRef, toFragment } from "../resolve-ref.js";
 import { toCanonicalJson } from "../schema-hash.js";
-import { countEntries, type StepBudget, countTextSteps } from "../step-budget.js";
+import { countEntries, countNames, type StepBudget, countTextSteps } from "../step-budget.js";
 
 /** The JSON types, where `number` stands for numbers that are not integers. */
 const TYPES: readonly string[] = ["string", "integer", "number", "boolean", "null", "array", "object"];
@@ -33,6 +26,7 @@ export const TYPE_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(TYPES.map((
 /** A pointer is parsed and followed each time. */
 const STEPS_PER_REFERENCE = 5;
 const ALIAS_KEYWORDS: ReadonlySet<string> = new Set(["$ref", "title", "description", "default", "examples"]);
+const NAMES_PER_STEP = 8;
 /** How deep the property may be that distinguishes two objects. */
 const MAX_DISCRIMINATOR_DEPTH = 3;
 
@@ -53,9 +47,11 @@ export class SchemaDocument {
   readonly #root: JsonObject;
   readonly #steps: StepBudget;
   readonly #types = new Map<JsonObject, ReadonlySet<string>>();
+  readonly #required = new Map<JsonObject, ReadonlySet<string>>();
+  readonly #additional = new Map<JsonObject, unknown>();
+  readonly #mentioned = new WeakMap<readonly JsonObject[], MentionedNames>();
   readonly #ignoresSiblings: boolean;
   #depth = 0;
-  #embedsResources: boolean | undefined;
 
   constructor(root: JsonObject, version: "old" | "new", steps: StepBudget) {
     this.#root = root;
@@ -83,7 +79,11 @@ export class SchemaDocument {
   }
 
   get #hasEmbeddedResources(): boolean {
-    return (this.#embedsResources ??= hasEmbeddedResources(this.#root));
+    const known = embedsResources.get(this.#root);
+    if (known !== undefined) return known;
+    const found = hasEmbeddedResources(this.#root);
+    embedsResources.set(this.#root, found);
+    return found;
   }
 
   /** Whether a reference that is not resolved leads out of the document, or nowhere. */
@@ -115,7 +115,9 @@ export class SchemaDocument {
       const target = this.get(schema);
       if (target !== undefined) queue.push(target);
       if (target !== undefined && this.#ignoresSiblings) continue;
-      for (const subschema of toArray(schema["allOf"])) queue.push(subschema);
+      const parts = toArray(schema["allOf"]);
+      this.#steps.spend(parts.length);
+      for (const part of parts) queue.push(part);
     }
     return [...conjuncts].filter((schema) => this.get(schema) === undefined || !this.#isAlias(schema));
   }
@@ -179,13 +181,46 @@ export class SchemaDocument {
     return toObject(this.read(schema, "properties"));
   }
 
-  requiredOf(schema: JsonObject): readonly string[] {
+  /** Returns the names of the properties that conjuncts declare. */
+  namesOf(conjuncts: readonly JsonObject[]): ReadonlySet<string> {
+    const names = new Set<string>();
+    for (const schema of conjuncts) {
+      const properties = this.propertiesOf(schema);
+      this.#steps.spend(countNames(properties));
+      for (const name of Object.keys(properties)) names.add(name);
+    }
+    return names;
+  }
+
+  /** Returns the names of the properties that conjuncts require. */
+  requiredBy(conjuncts: readonly JsonObject[]): ReadonlySet<string> {
+    const names = new Set<string>();
+    for (const schema of conjuncts) {
+      const required = this.requiredOf(schema);
+      this.#steps.spend(required.size);
+      for (const name of required) names.add(name);
+    }
+    return names;
+  }
+
+  /** Returns the names of the required properties. Cached, because each pair of branches is compared. */
+  requiredOf(schema: JsonObject): ReadonlySet<string> {
+    const known = this.#required.get(schema);
+    if (known !== undefined) return known;
+    this.#steps.spend(toArray(schema["required"]).length);
     const names = this.read(schema, "required");
-    return isStringArray(names) ? names : [];
+    const required = new Set(isStringArray(names) ? names : []);
+    this.#required.set(schema, required);
+    return required;
   }
 
   /** Returns what applies to properties that are neither declared nor match a pattern. */
   additionalOf(schema: JsonObject): unknown {
+    if (!this.#additional.has(schema)) this.#additional.set(schema, this.#readAdditional(schema));
+    return this.#additional.get(schema);
+  }
+
+  #readAdditional(schema: JsonObject): unknown {
     const additional = this.read(schema, "additionalProperties");
     const isEvaluatedElsewhere = this.hasOldReferences || getInPlaceNodes(schema, this).length > 0;
     if (additional !== undefined || isEvaluatedElsewhere) return additional;
@@ -216,27 +251,36 @@ export class SchemaDocument {
    * other properties may be.
    */
   isUndeclared(conjuncts: readonly JsonObject[], name: string): boolean {
+    const mentioned = this.#mentioned.get(conjuncts) ?? this.#readMentioned(conjuncts);
+    this.#mentioned.set(conjuncts, mentioned);
+    return mentioned !== "all" && !mentioned.has(name);
+  }
+
+  #readMentioned(conjuncts: readonly JsonObject[]): MentionedNames {
+    const names = new Set<unknown>();
     const seen = new Set(conjuncts);
     // `seen` grows during the iteration.
     for (const schema of seen) {
       this.#steps.spend(1 + countEntries(schema));
-      if (mentionsProperty(schema, name) || describesOtherProperties(schema)) return false;
+      if (describesOtherProperties(schema)) return "all";
+      for (const list of listMentioned(schema)) {
+        this.#steps.spend(list.length);
+        for (const name of list) names.add(name);
+      }
       for (const node of getInPlaceNodes(schema, this)) seen.add(node);
     }
-    return true;
+    return names;
   }
 }
 
-function mentionsProperty(schema: JsonObject, name: string): boolean {
+/** The names that schemas mention; `all` if they also describe other properties. */
+type MentionedNames = ReadonlySet<unknown> | "all";
+
+function listMentioned(schema: JsonObject): (readonly unknown[])[] {
   const { properties, required, dependentRequired, dependentSchemas, dependencies } = schema;
-  return (
-    [properties, dependentRequired, dependentSchemas, dependencies].some((map) =>
-      Object.hasOwn(toObject(map), name),
-    ) ||
-    [required, ...Object.values(toObject(dependentRequired)), ...Object.values(toObject(dependencies))].some(
-      (names) => toArray(names).includes(name),
-    )
-  );
+  const maps = [properties, dependentRequired, dependentSchemas, dependencies].map(toObject);
+  const lists = [dependentRequired, dependencies].flatMap((map) => Object.values(toObject(map)));
+  return [...maps.map((map) => Object.keys(map)), ...[required, ...lists].map(toArray)];
 }
 
 function describesOtherProperties(schema: JsonObject): boolean {
@@ -263,11 +307,22 @@ function typeOfValue(value: unknown): string {
   return Number.isInteger(value) ? "integer" : jsonTypeOf(value);
 }
 
-/** A nested `$id` changes what the references below it mean. */
+/** The new document of a comparison is read in two ways, and all of it is walked. */
+const embedsResources = new WeakMap<JsonObject, boolean>();
+
+/** A nested `$id` changes what the references below it mean. Without a set of visited objects: a document is a tree. */
 function hasEmbeddedResources(root: JsonObject): boolean {
-  for (const node of walkObjects(root)) {
-    const isResource = ["$id", "id"].some((keyword) => typeof Reflect.get(node, keyword) === "string");
-    if (isResource && node !== root) return true;
+  const stack: object[] = [root];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (Array.isArray(node)) {
+      for (const item of node as unknown[]) if (typeof item === "object" && item !== null) stack.push(item);
+      continue;
+    }
+    for (const key in node) {
+      const value = (node as JsonObject)[key];
+      if (typeof value === "object" && value !== null) stack.push(value);
+      else if (typeof value === "string" && (key === "$id" || key === "id") && node !== root) return true;
+    }
   }
   return false;
 }
@@ -307,6 +362,7 @@ export class SchemaEquality {
 
   /** @throws StepLimitError */
   isSame(before: unknown, now: unknown, kind: ComparedKind = "schema"): boolean {
+    this.#steps.spend(1);
     const queue: ComparedPair[] = [{ before, now, kind }];
     const visited: [object, object][] = [];
     const seen = new Map<object, Set<object>>();
@@ -341,11 +397,12 @@ export class SchemaEquality {
   /** Adds what two objects consist of; returns `false` if they differ. */
   #addChildren({ before, now, kind }: ObjectPair, queue: ComparedPair[]): boolean {
     if (Array.isArray(before) !== Array.isArray(now)) return false;
+    // Listing the names of a large object takes long.
+    this.#steps.spend(1 + countNames(before));
     const isSchemaPair = kind === "schema" && !Array.isArray(before);
     if (isSchemaPair && !this.#addTargets(before as JsonObject, now as JsonObject, queue)) return false;
     const isCompared = (key: string) => !isSchemaPair || (key !== "$ref" && !this.#isIgnored(key));
     const [oldKeys, newKeys] = [Object.keys(before).filter(isCompared), Object.keys(now).filter(isCompared)];
-    this.#steps.spend(1 + oldKeys.length);
     if (oldKeys.length !== newKeys.length) return false;
     return oldKeys.every((key) => {
       if (!Object.hasOwn(now, key) || (isSchemaPair && DYNAMIC_KEYWORDS.has(key))) return false;
@@ -398,18 +455,14 @@ export function areDisjoint(
   const otherTypes = otherDocument.typesOf(otherConjuncts);
   const shared = [...document.typesOf(conjuncts)].filter((type) => otherTypes.has(type));
   if (shared.length === 0) return true;
-  const [values, otherValues] = [listTexts(one, steps), listTexts(other, steps)];
-  if (
-    values !== undefined &&
-    otherValues !== undefined &&
-    values.every((text) => !otherValues.includes(text))
-  )
+  const [values, otherValues] = [listTexts(one, steps), new Set(listTexts(other, steps))];
+  if (values !== undefined && otherValues.size > 0 && values.every((text) => !otherValues.has(text)))
     return true;
   if (shared.length > 1 || shared[0] !== "object" || depth >= MAX_DISCRIMINATOR_DEPTH) return false;
-  const otherRequired = new Set(otherConjuncts.flatMap((schema) => otherDocument.requiredOf(schema)));
-  const required = conjuncts.flatMap((schema) => document.requiredOf(schema));
+  const required = conjuncts.flatMap((schema) => [...document.requiredOf(schema)]);
+  steps.spend(Math.ceil(required.length / NAMES_PER_STEP));
   return required.some((name) => {
-    if (!otherRequired.has(name)) return false;
+    if (!otherConjuncts.some((schema) => otherDocument.requiredOf(schema).has(name))) return false;
     const property = document.flatten(document.valueOf(conjuncts, name));
     const otherProperty = otherDocument.flatten(otherDocument.valueOf(otherConjuncts, name));
     return areDisjoint([document, property], [otherDocument, otherProperty], steps, depth + 1);

@@ -400,6 +400,62 @@ describe("a listing is limited:", () => {
   });
 });
 
+describe("the comparison of two versions of a schema takes no longer than that of plain ones:", () => {
+  const names = (count: number) => record(count, (index) => [`n${index}`, {}]);
+  const withBranches = (count: number, required: readonly string[]) => ({
+    type: "object",
+    properties: {
+      a: {
+        oneOf: list(count, (index) => ({
+          allOf: [{ $ref: "#/$defs/d" }, { properties: { kind: { const: index } } }],
+        })),
+      },
+    },
+    $defs: { d: { type: "object", required } },
+  });
+  const plain = (maxLength: number) => ({
+    type: "object",
+    properties: record(700, (index) => [
+      `argument${index}`,
+      { type: "string", description: "What it is for, in a sentence of usual length.", maxLength },
+    ]),
+  });
+  const measureMs = ([before, now]: readonly [JsonObject, JsonObject]) => {
+    const start = process.cpuUsage();
+    compareSchemas(before, now);
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 1_000;
+  };
+  measureMs([plain(100), plain(200)]);
+  const plainMs = measureMs([plain(100), plain(200)]);
+
+  it.each<[name: string, before: JsonObject, now: JsonObject]>([
+    [
+      "thousands of keywords that are numbers, and new properties",
+      { type: "object", properties: { x: {} }, ...record(6_000, (index) => [`k${index}`, 1]) },
+      { type: "object", properties: { x: {}, ...names(3_000) } },
+    ],
+    [
+      "a long list of dependent names, and new properties",
+      {
+        properties: { x: {} },
+        dependentRequired: { x: list(70_000, (index) => `q${index}`) },
+      },
+      {
+        properties: { x: {}, ...names(30_000) },
+        dependentRequired: { x: list(70_000, (index) => `q${index}`) },
+      },
+    ],
+    [
+      "branches that require thousands of properties",
+      { properties: { a: { anyOf: [{ type: "object", required: ["other"] }, { type: "object" }] } } },
+      withBranches(400, ["kind", ...list(6_000, (index) => `r${index}`)]),
+    ],
+  ])("with %s", (_, before, now) => {
+    expect(measureMs([before, now])).toBeLessThan(5 * plainMs + 200);
+  });
+});
+
 describe("a listing of many empty schemas is limited:", () => {
   const empty = list(20_000, () => ({}));
   it.each<[name: string, keywords: JsonObject]>([
