@@ -1,8 +1,9 @@
 import { isOfferedToModels, type McpToolInfo } from "../config/server-features.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
-import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
+import { compareSchemas, MAX_COMPARISON_STEPS } from "../json-schema/diff/compare-schemas.js";
 import type { ParameterChange } from "../json-schema/diff/parameter-change.js";
+import { StepBudget } from "../json-schema/step-budget.js";
 import { isDeepEqual } from "../json/json.js";
 
 /** How one tool changed. */
@@ -11,7 +12,7 @@ export interface ToolChange {
   readonly tool: string;
   /** `additive`: existing calls still work. */
   readonly change: "additive" | "breaking";
-  /** The changed parameters of the input schema. */
+  /** The changed parameters of the input schema: at most 200, and 10,000 of all tools of the server. */
   readonly parameters: readonly ParameterChange[];
   /** Whether the description differs; a missing one equals an empty one. */
   readonly isDescriptionChanged: boolean;
@@ -48,6 +49,17 @@ export interface ServerDrift {
   readonly error?: McpRuntimeError | undefined;
 }
 
+/** How many changed parameters are reported for a server. */
+const MAX_PARAMETERS = 10_000;
+/** What comparing a tool may cost on average, if the server has many. One comparison may cost more. */
+const STEPS_PER_TOOL = 2_000;
+
+/** What is left for the comparison of a list. */
+interface ComparisonLimits {
+  steps: number;
+  parameters: number;
+}
+
 /** Compares the current tools of a server with the baseline, by name. */
 export function compareTools(
   { tools, isSnapshot }: ToolBaseline,
@@ -55,13 +67,16 @@ export function compareTools(
 ): ServerDrift {
   const before = toToolMap(tools);
   const after = toToolMap(current);
+  const limits: ComparisonLimits = {
+    steps: MAX_COMPARISON_STEPS + STEPS_PER_TOOL * before.size,
+    parameters: MAX_PARAMETERS,
+  };
   const added = toShownNames([...after.keys()].filter((name) => !before.has(name)));
   const removed = toShownNames([...before.keys()].filter((name) => !after.has(name)));
   const changed = [...before.values()].flatMap((tool) => {
     const match = after.get(tool.name);
-    return match === undefined
-      ? []
-      : compareTool(tool, match, isSnapshot ? [] : findChangedAnnotations(tool, match));
+    if (match === undefined) return [];
+    return compareTool(tool, match, isSnapshot ? [] : findChangedAnnotations(tool, match), limits);
   });
   const isSame = added.length + removed.length + changed.length === 0;
   return { state: isSame ? "same" : "changed", added, removed, changed };
@@ -76,8 +91,17 @@ export function createUnreachableDrift(error: McpRuntimeError): ServerDrift {
   return { state: "unreachable", added: [], removed: [], changed: [], error };
 }
 
-function compareTool(before: McpToolInfo, after: McpToolInfo, annotations: readonly string[]): ToolChange[] {
-  const { severity, parameters } = compareSchemas(before.inputSchema, after.inputSchema);
+function compareTool(
+  before: McpToolInfo,
+  after: McpToolInfo,
+  annotations: readonly string[],
+  limits: ComparisonLimits,
+): ToolChange[] {
+  const steps = new StepBudget(Math.min(MAX_COMPARISON_STEPS, limits.steps));
+  const { severity, parameters: changes } = compareSchemas(before.inputSchema, after.inputSchema, steps);
+  const parameters = changes.slice(0, limits.parameters);
+  limits.steps -= steps.used;
+  limits.parameters -= parameters.length;
   const isDescriptionChanged = (before.description ?? "") !== (after.description ?? "");
   if (severity === "none" && !isDescriptionChanged && annotations.length === 0) return [];
   return [

@@ -1,3 +1,5 @@
+import { truncate } from "../../errors/sanitize-text.js";
+
 /**
  * How a parameter changed.
  * - `added`: new and optional
@@ -10,7 +12,10 @@ export type ParameterChangeKind = "added" | "required" | "removed" | "type" | "c
 
 /** A changed parameter of a tool. */
 export interface ParameterChange {
-  /** The path of the parameter: `city`, or `address.street` if nested. Empty for the arguments as a whole. */
+  /**
+   * The path of the parameter: `city`, or `address.street` if nested. Empty for the arguments as a whole. Long names and paths
+   * are truncated.
+   */
   readonly parameter: string;
   /** How it changed. */
   readonly what: ParameterChangeKind;
@@ -38,18 +43,25 @@ export function isBreaking(changes: readonly ParameterChange[]): boolean {
 }
 
 const MAX_CHANGES = 200;
+/** Every change has a path, in which a server could repeat one name of any length. */
+const MAX_NAME_LENGTH = 100;
+const MAX_PATH_LENGTH = 500;
 
-/** Adds the path of a value in front of the changes in it. */
-export function prefixChanges(path: string, changes: readonly ParameterChange[]): ParameterChange[] {
+/** Adds the name of a value in front of the changes in it. */
+export function prefixChanges(name: string, changes: readonly ParameterChange[]): ParameterChange[] {
+  const path = truncate(name, MAX_NAME_LENGTH);
   return changes.map(({ parameter, what }) => {
     const separator = parameter === "" || parameter.startsWith("[") ? "" : ".";
     return { parameter: `${path}${separator}${parameter}`, what };
   });
 }
 
-/** Keeps the breaking changes if there are too many. */
+/** Keeps the breaking changes if there are too many, and truncates their paths. */
 export function limitChanges(changes: readonly ParameterChange[]): readonly ParameterChange[] {
-  if (changes.length <= MAX_CHANGES) return changes;
   const isKept = ({ what }: ParameterChange) => BREAKING.has(what);
-  return [...changes.filter(isKept), ...changes.filter((change) => !isKept(change))].slice(0, MAX_CHANGES);
+  const kept =
+    changes.length <= MAX_CHANGES
+      ? changes
+      : [...changes.filter(isKept), ...changes.filter((change) => !isKept(change))].slice(0, MAX_CHANGES);
+  return kept.map(({ parameter, what }) => ({ parameter: truncate(parameter, MAX_PATH_LENGTH), what }));
 }

@@ -415,3 +415,55 @@ describe("a start with a filled cache", () => {
     expect(`${files.join()}${(await readdir(folder.path)).join()}`).not.toMatch(/Secret/);
   });
 });
+
+describe("the drift of a hostile server", () => {
+  const changed = (type: string, count: number): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type }]));
+  const toTools = (count: number, properties: object): TestTool[] =>
+    Array.from({ length: count }, (_, index) => ({
+      name: `tool${index}`,
+      inputSchema: { type: "object", properties },
+      run: () => "ran",
+    }));
+
+  /** What changes when the tools of a server are replaced. */
+  const detect = async (before: readonly TestTool[], after: readonly TestTool[]) => {
+    await using server = await startMcpTestServer({ tools: before });
+    await using mcp = await createMcpTools({ weather: { url: server.url } });
+    server.tools = after;
+    return (await mcp.detectDrift()).weather;
+  };
+
+  it("does not repeat a long name for each change below it", async () => {
+    const nested = (type: string) => {
+      const outer = Object.fromEntries([
+        ["a".repeat(40_000), { type: "object", properties: changed(type, 190) }],
+      ]);
+      return toTools(1, outer);
+    };
+    const drift = await detect(nested("string"), nested("number"));
+    const [{ parameters } = { parameters: [] }] = drift?.changed ?? [];
+    expect(parameters).toHaveLength(190);
+    expect(parameters).toContainEqual({ parameter: `${"a".repeat(99)}….p7`, what: "type" });
+    expect(JSON.stringify(drift).length).toBeLessThan(40_000);
+  });
+
+  it("has at most 10,000 changed parameters, and all changed tools", async () => {
+    const drift = await detect(toTools(80, changed("string", 190)), toTools(80, {}));
+    expect(drift?.changed).toHaveLength(80);
+    expect(drift?.changed.every(({ change }) => change === "breaking")).toBe(true);
+    expect(drift?.changed.flatMap(({ parameters }) => parameters)).toHaveLength(10_000);
+  });
+
+  it("is found within a limit for all tools together, beyond which a changed schema is breaking", async () => {
+    const properties = (description: string) =>
+      Object.fromEntries(
+        Array.from({ length: 500 }, (_, index) => [`p${index}`, { type: "string", description }]),
+      );
+    const drift = await detect(toTools(60, properties("old")), toTools(60, properties("new")));
+    const changes = drift?.changed.map(({ change }) => change) ?? [];
+    expect(changes).toHaveLength(60);
+    expect(changes[0]).toBe("additive");
+    expect(changes.at(-1)).toBe("breaking");
+  });
+});
