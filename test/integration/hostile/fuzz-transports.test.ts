@@ -2,6 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
 import { echo, NO_RETRY } from "../../fixtures/clients.js";
 import { collectGarbage } from "../../fixtures/collect-garbage.js";
+import { createCustomClient, createCustomTransport } from "../../fixtures/custom-transport.js";
+import { LambdaEndpoint, RESPONDED, stubAwsEnvironment } from "../../fixtures/lambda-endpoint.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 import { startRawSseServer } from "../../fixtures/raw-sse-server.js";
 import { createSeededRandom } from "../../fixtures/seeded-random.js";
@@ -94,10 +96,35 @@ function createMessage(random: Random, id: number): string {
     return `{"jsonrpc":"2.0","method":${pick(random, methods)},"params":${createJson(random)}}`;
   if (choice < 0.75) return `{"jsonrpc":"2.0","id":${pick(random, ids)},"result":${createJson(random)}}`;
   if (choice < 0.9) return `{"jsonrpc":"2.0","id":${pick(random, ids)},"error":${createJson(random)}}`;
+  if (choice < 0.92) return createLargeBatch(random, id);
   return `[${[createMessage(random, id), createMessage(random, id)].join(",")}]`;
 }
 
+/** Up to 20,000 values that are no messages, responses to no request, or notifications. */
+function createLargeBatch(random: Random, id: number): string {
+  const item = pick(random, [
+    "1",
+    "{}",
+    "[]",
+    '"x"',
+    "null",
+    `{"jsonrpc":"2.0","id":${id + 1},"result":{}}`,
+    '{"jsonrpc":"2.0","id":{},"result":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/message"}',
+    '{"jsonrpc":"2.0","id":7,"method":"ping"}',
+  ]);
+  return `[${`${item},`.repeat(Math.floor(random() * 20_000))}${item}]`;
+}
+
+/** Up to 20,000 texts that cannot be used: more than a session may have in a row. */
+function createFlood(random: Random, id: number): string[] {
+  const texts = ["x", "7", "{", '{"a":1}', "[1,2]", `{"jsonrpc":"2.0","id":${id + 1},"result":{}}`];
+  const text = pick(random, texts);
+  return Array.from({ length: Math.floor(random() * 20_000) }, () => text);
+}
+
 function createMessages(random: Random, id: number): string[] {
+  if (random() < 0.03) return createFlood(random, id);
   const count = random() < 0.05 ? 3_000 : 1 + Math.floor(random() * 6);
   if (count > 100)
     return Array.from({ length: count }, (_, n) => `{"jsonrpc":"2.0","id":"p${n}","method":"ping"}`);
@@ -122,7 +149,7 @@ async function expectCallsToEnd(client: McpClient, rounds: number): Promise<void
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   for (let round = 0; round < rounds; round += 1) {
-    const outcome = await client.tryCallTool(echo(), { timeoutMs: 15_000 });
+    const outcome = await client.tryCallTool(echo(String(round)), { timeoutMs: 15_000 });
     if (!outcome.ok) expect(outcome.error).toMatchObject({ name: "McpRuntimeError" });
     if (!outcome.ok) expect(["timeout", "circuit-open"]).not.toContain(outcome.error.kind);
   }
@@ -175,18 +202,52 @@ describe(`generated hostile messages (seed ${SEED})`, () => {
     await expectCallsToEnd(client, ROUNDS);
   });
 
+  it("over a Lambda function", { timeout: TIMEOUT_MS }, async () => {
+    stubAwsEnvironment();
+    const random = createRandom(SEED + 4);
+    await using endpoint = await LambdaEndpoint.start(({ message, response }) => {
+      const { id, method } = message;
+      if (method === "initialize") return { jsonrpc: "2.0", id, result: INITIALIZE_RESULT };
+      if (method !== "tools/call") return null;
+      response.writeHead(200).end(createMessages(random, Number(id))[0]);
+      return RESPONDED;
+    });
+    const address = { functionName: "fuzz", region: "eu-north-1", endpoint: endpoint.url };
+    await using client = new McpClient({ name: "fuzz", ...address, ...NO_RETRY });
+    await expectCallsToEnd(client, ROUNDS);
+  });
+
+  it("over a custom transport", { timeout: TIMEOUT_MS }, async () => {
+    const random = createRandom(SEED + 5);
+    const parse = (text: string): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        return text;
+      }
+    };
+    await using client = createCustomClient(() =>
+      createCustomTransport(({ id, method }, transport) => {
+        if (method === "initialize") transport.onmessage?.({ jsonrpc: "2.0", id, result: INITIALIZE_RESULT });
+        if (method !== "tools/call") return;
+        for (const text of [...createMessages(random, Number(id)), lastResponse(Number(id))])
+          transport.onmessage?.(parse(text) as never);
+      }),
+    );
+    await expectCallsToEnd(client, ROUNDS);
+  });
+
   it("over stdio", { timeout: TIMEOUT_MS }, async () => {
     const random = createRandom(SEED + 2);
     const rounds = Array.from({ length: ROUNDS }, () => createMessages(random, 424_242));
     const script = `
       const rounds = JSON.parse(require("node:zlib").gunzipSync(Buffer.from(process.env.ROUNDS, "base64")));
-      let round = Number(process.env.START ?? 0);
       require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-        const { id, method } = JSON.parse(line);
+        const { id, method, params } = JSON.parse(line);
         const write = (text) => process.stdout.write(text + "\\n");
         if (method === "initialize") write(JSON.stringify({ jsonrpc: "2.0", id, result: ${JSON.stringify(INITIALIZE_RESULT)} }));
         if (method !== "tools/call") return;
-        for (const text of rounds[round++ % rounds.length]) write(text.replaceAll("424242", id).replaceAll("424243", id + 1));
+        for (const text of rounds[Number(params.arguments.text)]) write(text.replaceAll("424242", id).replaceAll("424243", id + 1));
         write('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[]}}');
       });`;
     const { gzipSync } = await import("node:zlib");
