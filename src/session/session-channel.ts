@@ -118,7 +118,7 @@ export class SessionChannel {
     if (unsent.size >= MAX_UNSENT_NOTIFICATIONS)
       return this.#report(new Error(`${method} was not sent: ${unsent.size} notifications wait to be sent.`));
     const sending = (async () => this.#transport.notify(message))().catch((error: unknown) =>
-      this.#options.onError(error instanceof Error ? error : new Error(printValue(error))),
+      this.#report(error instanceof Error ? error : new Error(printValue(error))),
     );
     unsent.add(sending);
     await sending;
@@ -187,7 +187,7 @@ export class SessionChannel {
     };
   }
 
-  /** A server can send any number of messages that cannot be read: the first ones are enough. */
+  /** A server can cause any number of errors, such as those of responses that it does not accept: the first ones are enough. */
   #report(error: Error): void {
     const isSessionLost = error instanceof McpRuntimeError && error.kind === "session-lost";
     if (!isSessionLost && (this.#reportedErrors += 1) > MAX_REPORTED_ERRORS) return;

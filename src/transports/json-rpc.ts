@@ -60,7 +60,7 @@ const MAX_DEPTH = 512;
 /** Every item of a batch is handled at once. More than a client has calls in flight, or a server has to announce. */
 const MAX_BATCH_MESSAGES = 10_000;
 
-const INVALID_JSON = "it is not valid JSON";
+export const INVALID_JSON = "it is not valid JSON";
 export const NOT_A_MESSAGE = "it is not valid JSON-RPC";
 export const TOO_DEEP = `it is nested more than ${MAX_DEPTH} levels deep`;
 const TOO_MANY_MESSAGES = `it is a batch of more than ${MAX_BATCH_MESSAGES} messages`;

@@ -11,6 +11,9 @@ import { invalidResponseError } from "../json-rpc.js";
 import { STREAM_ENDED, fromConnectionError } from "./http-errors.js";
 import type { McpHttpClient } from "./mcp-http-client.js";
 
+/** Every request contains it. */
+const MAX_ENDPOINT_LENGTH = 16_384;
+
 interface SseEventStreamEvents {
   /** Any bytes were received. */
   readonly onActivity: () => void;
@@ -119,6 +122,11 @@ export class SseEventStream {
   #setEndpoint(data: string): void {
     if (this.#opening === undefined) return;
     const { address, origin } = this.#httpClient;
+    if (data.length > MAX_ENDPOINT_LENGTH)
+      return this.#failWith(
+        "invalid-response",
+        `sent an endpoint of more than ${MAX_ENDPOINT_LENGTH} characters.`,
+      );
     const endpoint = URL.canParse(data, address) ? new URL(data, address) : undefined;
     if (endpoint?.origin === origin) {
       this.#opening.resolve(endpoint);

@@ -5,12 +5,13 @@ import { LISTEN_METHOD } from "../http/modern-era.js";
 import {
   classifyTruncated,
   decodeUtf8,
+  INVALID_JSON,
   looksLikeMessage,
   NOT_A_MESSAGE,
+  NOT_JSON_RPC,
   responseTooLargeError,
   type RpcRequest,
   toJsonText,
-  UNMATCHED_RESPONSE,
 } from "../json-rpc.js";
 import { BaseTransport, type PendingRequest, type WireRequest } from "../pending-requests.js";
 import {
@@ -64,6 +65,8 @@ class StdioRequest implements WireRequest {
 
 /** What a line of other output costs: programs that print a log to stdout write many of them. */
 const OUTPUT_LINE_COST = 1;
+/** Why a line is not a message at all. */
+const OUTPUT_REASONS: ReadonlySet<string> = new Set([NOT_A_MESSAGE, INVALID_JSON, NOT_JSON_RPC]);
 /** How much of an oversized line is skipped before the connection is closed. */
 const MAX_SKIPPED_BYTES = 1024 ** 3;
 
@@ -82,6 +85,8 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
   #listenRequests = 0;
   /** Whether any valid message was received: then it is an MCP server. */
   #hasReceived = false;
+  /** Whether the warning about a message that is too large was logged. */
+  #hasOversized = false;
   /** An excerpt of the first line on stdout that is not a message. */
   #stdoutNoise: string | undefined;
 
@@ -195,8 +200,12 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
     const prefix = this.#codec.decode(head);
     const message = classifyTruncated(prefix, this.#codec.decode(tail));
     if (message.type === "invalid") return this.ignore(prefix, NOT_A_MESSAGE);
-    if (message.type === "server-message")
-      return log.warn(`Server "${server}" sent a message of more than ${maxBytes} bytes (ignored).`);
+    if (message.type === "server-message") {
+      const size = `more than ${maxBytes} bytes`;
+      if (this.#hasOversized) return this.ignore(prefix, `it has ${size}`);
+      this.#hasOversized = true;
+      return log.warn(`Server "${server}" sent a message of ${size} (ignored).`);
+    }
     const requests = message.type === "response" ? [this.pending.get(message.id)] : this.pending.values();
     for (const request of requests) request?.reject(this.#createTooLargeError());
   }
@@ -208,7 +217,7 @@ class StdioTransport extends BaseTransport<StdioRequest> implements Transport {
 
   /** Only the first output is a warning, because a server that logs to stdout would cause endless warnings. */
   override onIgnored(text: string, reason: string): void {
-    if (reason === UNMATCHED_RESPONSE) return super.onIgnored(text, reason);
+    if (!OUTPUT_REASONS.has(reason)) return super.onIgnored(text, reason);
     const excerpt = this.#options.redactor.excerpt(text);
     if (this.#stdoutNoise !== undefined) this.onerror?.(new Error(describeNoise(excerpt)));
     else if (this.#hasReceived) this.#warnStdoutNoise(excerpt);

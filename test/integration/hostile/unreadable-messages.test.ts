@@ -47,7 +47,7 @@ const overWebSocket: OpenSubject = async (respond, options) => {
   return withClient(createTestClient(server, {}, options), server);
 };
 
-const overStdio: OpenSubject = async (respond, options) => {
+const overStdio = async (respond: Respond, options?: McpClientOptions, definition: object = {}) => {
   const script = `
     const respond = ${respond.toString()};
     require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
@@ -56,8 +56,8 @@ const overStdio: OpenSubject = async (respond, options) => {
       if (method === "initialize") process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
       if (method === "tools/call") process.stdout.write(respond(params.arguments.text, id).join("\\n") + "\\n");
     });`;
-  const definition = { name: "test", command: process.execPath, args: ["-e", script], ...NO_RETRY };
-  return withClient(new McpClient(definition, options));
+  const program = { name: "test", command: process.execPath, args: ["-e", script], ...NO_RETRY };
+  return withClient(new McpClient({ ...program, ...definition }, options));
 };
 
 const overCustom: OpenSubject = async (respond, options) => {
@@ -266,6 +266,68 @@ describe("a response that is nested too deeply", () => {
     expect(failure).toMatchObject({ kind: "invalid-response", outcomeUnknown: true });
     expect((await subject.client.callTool(echo("good"))).text()).toBe("ok");
     expect(sessions).toBe(1);
+  });
+});
+
+describe("a notification that is too large", () => {
+  it("is logged once over stdio, however many there are", async () => {
+    const logger = new RecordingLogger();
+    const definition = { limits: { responseBytes: 10_000 } };
+    const respond: Respond = (_text, id) => [
+      ...Array.from(
+        { length: 300 },
+        () => `{"jsonrpc":"2.0","method":"notifications/message","params":"${"x".repeat(10_000)}"}`,
+      ),
+      `{"jsonrpc":"2.0","id":${id},"result":{"content":[]}}`,
+    ];
+    await using subject = await overStdio(respond, { logger }, definition);
+    expect((await subject.client.callTool(echo())).content).toEqual([]);
+    expect(logger.warnings).toEqual([expect.stringContaining("a message of more than 10000 bytes")]);
+    expect(reports(logger)).toHaveLength(100);
+  });
+});
+
+describe("a response that is too large and shows no id", () => {
+  it("fails all pending calls at once over stdio, where the session continues", async () => {
+    const respond: Respond = (text, id) => {
+      const fill = "x".repeat(10_000);
+      const good = { jsonrpc: "2.0", id, result: { content: [{ type: "text", text: "ok" }] } };
+      if (text === "good") return [JSON.stringify(good)];
+      return text === "large" ? [`{"jsonrpc":"2.0","a":"${fill}","id":${id},"result":{"b":"${fill}"}}`] : [];
+    };
+    await using subject = await overStdio(respond, {}, { limits: { responseBytes: 10_000 } });
+    const { client } = subject;
+    await client.ensureSession();
+    const calls = ["nothing", "large"].map((text) => rejection(client.callTool(echo(text))));
+    for (const failure of await Promise.all(calls))
+      expect(failure).toMatchObject({ kind: "too-large", outcomeUnknown: true });
+    const sessions = client.sessions();
+    expect((await client.callTool(echo("good"))).text()).toBe("ok");
+    expect(client.sessions()).toEqual(sessions);
+  });
+});
+
+describe("responses that a server does not accept", () => {
+  it("are reported up to 100 times", async () => {
+    const logger = new RecordingLogger();
+    await using client = createCustomClient(
+      () =>
+        createCustomTransport(async ({ method, id }, { onmessage }) => {
+          if (method === undefined) throw new Error("not accepted");
+          if (method === "initialize") return onmessage?.({ jsonrpc: "2.0", id, result: INITIALIZE_RESULT });
+          if (method !== "tools/call") return;
+          for (const ping of times(300, (count) => `ping-${count}`)) {
+            onmessage?.({ jsonrpc: "2.0", id: ping, method: "ping" });
+            await Promise.resolve();
+          }
+          await new Promise(setImmediate);
+          onmessage?.({ jsonrpc: "2.0", id, result: { content: [] } });
+        }),
+      {},
+      { logger },
+    );
+    expect((await client.callTool(echo())).content).toEqual([]);
+    expect(logger.lines.filter((line) => line.includes("not accepted"))).toHaveLength(100);
   });
 });
 

@@ -474,6 +474,13 @@ describe("a server that does not support SSE", () => {
       "event: endpoint\ndata: http://[nowhere\n\n",
       { kind: "invalid-response" },
     ],
+    [
+      "an endpoint of more than 16,384 characters",
+      200,
+      { "content-type": "text/event-stream" },
+      `event: endpoint\ndata: /${"x".repeat(16_384)}\n\n`,
+      { kind: "invalid-response" },
+    ],
   ] as const)(
     "and returns %s fails with a clear error, and nothing is posted",
     async (_, status, headers, body, expected) => {
