@@ -73,8 +73,11 @@ export function decodeUtf8(bytes: Buffer): string {
   return bytes.toString(isLargeAscii ? "latin1" : "utf8");
 }
 
-/** Only JSON objects and arrays are messages. Parsing other text takes long, because the parser throws an error. */
-const MESSAGE_START = /^\s*[[{]/;
+/**
+ * The beginning of an object, or of an array of objects. Parsing other text, such as a line of a log that begins with
+ * `[INFO]`, takes long, because the parser throws an error.
+ */
+const MESSAGE_START = /^\s*(?:\{|\[\s*\{)/;
 
 /** Whether a text begins like a message or a batch of messages. */
 export function looksLikeMessage(text: string): boolean {
@@ -272,7 +275,7 @@ const EXCERPT_LENGTH = 4 * 1024;
 /** Classifies a message by its first and last characters, which is where servers put the id. */
 export function classifyTruncated(head: string, tail: string): TruncatedMessage {
   const start = head.slice(0, EXCERPT_LENGTH).trimStart();
-  if (!/^[{[]/.test(start)) return { type: "invalid" };
+  if (!looksLikeMessage(start)) return { type: "invalid" };
   if (METHOD_FIRST.test(start)) return { type: "server-message" };
   const id = ID_FIRST.exec(start)?.[1] ?? ID_LAST.exec(tail.slice(-EXCERPT_LENGTH).trimEnd())?.[1];
   return id === undefined

@@ -160,7 +160,7 @@ describe("a log on stdout", () => {
     let sessions = 0;
     subject.client.on("sessionOpened", () => void (sessions += 1));
     for (const _ of times(10, String))
-      expect((await subject.client.callTool(echo("20000 times INFO done"))).text()).toBe("ok");
+      expect((await subject.client.callTool(echo("20000 times [INFO] done"))).text()).toBe("ok");
     expect(sessions).toBe(1);
     expect(logger.warnings).toHaveLength(1);
   });
@@ -169,9 +169,9 @@ describe("a log on stdout", () => {
     const logger = new RecordingLogger();
     await using subject = await overStdio(sendRepeatedly, { logger, clock: new FakeClock() });
     await subject.client.ensureSession();
-    const failure = await rejection(subject.client.callTool(echo("100001 times INFO done")));
+    const failure = await rejection(subject.client.callTool(echo("100001 times [INFO] done")));
     expect(failure).toMatchObject({ kind: "invalid-response", outcomeUnknown: true });
-    expect(logger.warnings).toEqual([expect.stringContaining("INFO done")]);
+    expect(logger.warnings).toEqual([expect.stringContaining("[INFO] done")]);
     expect(reports(logger).length).toBeLessThanOrEqual(101);
   });
 });

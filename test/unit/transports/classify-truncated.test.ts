@@ -35,6 +35,7 @@ describe("a truncated message", () => {
     ],
     ["a request", '{"jsonrpc":"2.0","id":7,"method":"roots/list",', TEXT, { type: "server-message" }],
     ["text that is not JSON", "loading …", TEXT, { type: "invalid" }],
+    ["a line of a log", "[INFO] loading …", TEXT, { type: "invalid" }],
   ])("with %s is classified by its head and tail", (_, head, tail, expected) => {
     expect(classifyTruncated(head, tail)).toEqual(expected);
   });
